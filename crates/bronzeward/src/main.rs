@@ -1,0 +1,2 @@
+//! Bronzeward: a GitOps reconciler for Talos machine configuration.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The configuration repository as types, layers, and the lints that need only the tree.

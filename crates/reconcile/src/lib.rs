@@ -1,0 +1,1 @@
+//! Gate, dispatch, drift and recovery.

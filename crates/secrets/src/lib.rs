@@ -1,0 +1,1 @@
+//! References, lock, stores, ingestion, guard.

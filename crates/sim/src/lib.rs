@@ -1,0 +1,1 @@
+//! A small simulated Talos node, for the demo.

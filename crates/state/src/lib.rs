@@ -1,0 +1,1 @@
+//! The state branch: transactions, transition rules, projections, timeline.

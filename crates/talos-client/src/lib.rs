@@ -1,0 +1,1 @@
+//! A client of a Talos node: talosconfig, mutual TLS, apply, observe, watch.

@@ -1,0 +1,1 @@
+//! Talos machine configuration documents: parse, merge, redact, diff, encode. No I/O.
