@@ -3,3 +3,4 @@
 //! Knows no node and no clock. Composition and planning need no secret; only [`artifact`] resolves references.
 
 pub mod plan;
+pub mod view;

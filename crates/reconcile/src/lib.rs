@@ -1,1 +1,3 @@
 //! Gate, dispatch, drift and recovery.
+
+pub mod gate;

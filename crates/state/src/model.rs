@@ -355,6 +355,8 @@ pub struct ReleaseEntry {
     pub operation: String,
     /// The entry's digest.
     pub digest: String,
+    /// Its wave; null for governance.
+    pub wave: Option<u64>,
     /// What became of it.
     pub state: EntryState,
     /// Why, in a few words.

@@ -154,3 +154,47 @@ pub(crate) fn parse_act(path: &str, bytes: &[u8]) -> Result<Act, SnapshotError> 
 fn check_format(path: &str, format: u32) -> Result<(), SnapshotError> {
     if format == FORMAT { Ok(()) } else { Err(SnapshotError::Format(path.to_owned())) }
 }
+
+/// What planning needs of statuses and the installation.
+pub fn view<'a>(
+    installation: &Installation,
+    statuses: impl IntoIterator<Item = &'a Status>,
+) -> bronzeward_compile::view::StateView {
+    use bronzeward_compile::view::{AppliedView, DriftView, MachineView, StateView};
+    let machine = |status: &Status| MachineView {
+        turn: status.turn,
+        applied: status.applied.as_ref().map(|applied| AppliedView {
+            revision: applied.revision,
+            composed: applied.composed.clone(),
+            references: applied.references.clone(),
+            meaning: applied.meaning.clone(),
+            commit: applied.commit.clone(),
+            base_only: applied.base_only,
+            target: applied.target.clone(),
+            identity: applied.identity.clone(),
+        }),
+        drift: status
+            .open_drift
+            .as_ref()
+            .map(|drift| DriftView { sequence: drift.sequence, meaning: drift.meaning.clone() }),
+        in_flight: status.operation.is_some(),
+    };
+    let machines = statuses
+        .into_iter()
+        .map(|status| ((status.cluster.clone(), status.machine.clone()), machine(status)))
+        .collect();
+    StateView {
+        shard: installation.shard.clone(),
+        epoch: installation.epoch.clone(),
+        governed: installation.governed.digest.clone(),
+        turn: installation.governed.turn,
+        machines,
+    }
+}
+
+impl Snapshot {
+    /// What planning needs of this state.
+    pub fn view(&self) -> bronzeward_compile::view::StateView {
+        view(&self.installation, self.statuses.values())
+    }
+}
