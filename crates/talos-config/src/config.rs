@@ -313,7 +313,7 @@ impl Config {
         };
         let kind = self.tables.kind(&selector.kind).map(|(i, _)| i);
         let found = self.docs.iter().position(|d| Some(d.kind) == kind && d.name == selector.name);
-        let Some(index) = found else { return Err(fail(MergeReason::NothingToDelete)) };
+        let Some(index) = found else { return Err(fail(MergeReason::NoSuchDocument)) };
         if selector.path.is_empty() {
             if selector.kind == LEGACY {
                 return Err(fail(MergeReason::DeleteLegacyRoot));
@@ -423,9 +423,4 @@ pub(crate) fn text_node(text: &str, style: Style) -> Node {
         anchor: None,
         kind: NodeKind::Scalar { text: text.to_owned(), style },
     }
-}
-
-/// Whether two values are printed alike, as far as `apply` is concerned.
-pub(crate) fn is_unset(val: &Val) -> bool {
-    matches!(val.data, Data::Zero)
 }

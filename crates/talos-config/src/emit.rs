@@ -113,6 +113,12 @@ impl Emitter {
     /// A scalar or an empty collection, with its line break. Block text stands at `column`, and reads well with
     /// an explicit indentation only if that is `hinted`.
     fn value(&mut self, value: &Out, column: usize, hinted: usize) -> Result<(), Damage> {
+        if let Out::Text(text) | Out::Arg(text) = value {
+            // go-yaml prints these raw and reads them as line breaks
+            if text.contains(['\u{2028}', '\u{2029}']) {
+                return Err(Damage::Lossy(self.path.clone()));
+            }
+        }
         match value {
             Out::Null => self.out.push_str("null"),
             Out::Plain(text) => self.out.push_str(text),

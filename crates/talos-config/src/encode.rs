@@ -135,7 +135,7 @@ pub(crate) fn leaf(codec: &Codec, data: &Data) -> Out {
             (number, false) => Out::Plain(number),
         },
         Codec::ArgValue => match data {
-            Data::List(items) => Out::List(items.iter().map(|v| Out::Text(text(&v.data))).collect()),
+            Data::List(items) => Out::List(items.iter().map(|v| Out::Arg(text(&v.data))).collect()),
             Data::Text(t) if !t.is_empty() => Out::Arg(t.clone()),
             _ => Out::Null,
         },

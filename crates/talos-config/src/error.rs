@@ -229,6 +229,11 @@ pub enum MergeReason {
     /// A delete whose target is not there.
     #[error("there is nothing to delete here; remove the '$patch: delete'")]
     NothingToDelete,
+    /// A delete in a document that does not exist.
+    #[error(
+        "the document does not exist, and Talos would write an empty document or crash; remove the '$patch: delete', or complete apiVersion, kind and name"
+    )]
+    NoSuchDocument,
     /// A delete that Talos cannot do or that crashes it.
     #[error(
         "this kind of element cannot be chosen for deletion; delete the whole list and write it anew in a second document"

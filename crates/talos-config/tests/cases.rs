@@ -10,7 +10,9 @@ fn cases(text: &str) -> Vec<(String, String, Vec<String>)> {
     text.split("\n=== ")
         .skip(1)
         .map(|case| {
-            let (name, body) = case.split_once('\n').expect("a name line");
+            let (name, body) = case.split_once('\n').unwrap_or((case, ""));
+            let body =
+                if body.is_empty() || body.ends_with('\n') { body.to_owned() } else { format!("{body}\n") };
             let mut parts = body.split(">>>\n").map(str::to_owned);
             let config = parts.next().expect("a configuration");
             (name.to_owned(), config, parts.collect())
