@@ -10,7 +10,7 @@ use crate::node::{Node, NodeKind, Pos, Style};
 use crate::path::{DocumentId, pointer};
 use crate::reader::{Limits, YamlDocument, read_stream};
 use crate::tables::{Shape, Tables};
-use crate::value::{Data, SourceId, Val};
+use crate::value::{SourceId, Val};
 
 /// How a stream is loaded.
 #[derive(Clone, Debug, Default)]

@@ -428,7 +428,7 @@ fn fill_pem(val: &mut Val, s: &Struct) {
 }
 
 /// Talos strips these from the start of an inline manifest's contents when it decodes.
-fn trim_manifests(val: &mut Val, tables: &Tables, shape: &Shape) {
+pub(crate) fn trim_manifests(val: &mut Val, tables: &Tables, shape: &Shape) {
     let Shape::List(element) = tables.base(shape) else { return };
     let Some(index) = tables.as_struct(element).and_then(|s| s.keys.get("contents")).and_then(|p| p.first())
     else {

@@ -12,10 +12,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod codec;
 mod config;
 mod decode;
 mod delete;
+mod diff;
 mod emit;
 mod encode;
 mod error;
@@ -24,14 +26,18 @@ pub mod node;
 pub mod path;
 pub mod reader;
 mod scalar;
+mod secrets;
 pub mod tables;
 mod url;
 mod value;
 
+pub use access::{AccessError, Found, Leaf, LeafValue, Resolved};
 pub use config::{Applied, Config, Options, Patch};
+pub use diff::{Change, ChangeKind, diff};
 pub use error::{ConfigError, EncodeError, MergeError, MergeReason, ResolveError};
 pub use node::{Node, NodeKind, Pos, Style};
 pub use path::{DocumentId, DocumentRef, Path, PathError};
 pub use reader::{Comment, Limits, ReadError, YamlDocument, anchors, comments, read_stream};
+pub use secrets::{OpaqueLeaf, SecretLeaf};
 pub use tables::{Tables, TablesError};
 pub use value::{FieldClass, Origin, SourceId};

@@ -73,10 +73,6 @@ impl Val {
         Val { data, origin: Some(origin), overrode: None }
     }
 
-    pub fn bare(data: Data) -> Self {
-        Val { data, origin: None, overrode: None }
-    }
-
     /// Go's `reflect.Value.IsZero`.
     pub fn is_go_zero(&self) -> bool {
         match &self.data {

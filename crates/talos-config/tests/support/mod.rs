@@ -14,13 +14,7 @@ pub fn compare(oracle: &mut Oracle, config: &str, patches: &[&str]) -> Outcome {
     match (&ours, &theirs) {
         (Ok(a), Ok(b)) if a == b => Outcome::Equal,
         (Err(_), Err(_)) => Outcome::BothRefuse,
-        (Err(e), Ok(_))
-            if e.contains("exactly as Talos does")
-                || e.contains("damage")
-                || e.contains("is refused, since") =>
-        {
-            Outcome::RefusedByName(e.clone())
-        }
+        (Err(e), Ok(_)) if by_name(e) => Outcome::RefusedByName(e.clone()),
         _ => {
             let mut text = String::new();
             let _ = write!(text, "--- config\n{config}\n");
