@@ -81,6 +81,17 @@ impl Tally {
         }
     }
 
+    /// As `finish`, with refusals by name counted by their kind.
+    pub fn finish_brief(mut self, what: &str) {
+        let mut kinds = std::collections::BTreeMap::<String, usize>::new();
+        for e in self.by_name.drain(..) {
+            let words = e.rsplit(": ").next().unwrap_or_default().split(" at /").next().unwrap_or_default();
+            *kinds.entry(words.to_owned()).or_default() += 1;
+        }
+        self.by_name = kinds.into_iter().map(|(k, n)| format!("{n} x {k}")).collect();
+        self.finish(what);
+    }
+
     pub fn finish(self, what: &str) {
         println!(
             "{what}: {} equal bytes, {} refused by both, {} refused by name here only, {} different",
