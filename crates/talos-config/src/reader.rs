@@ -336,12 +336,7 @@ impl<'a> Builder<'a> {
             }
             ScalarStyle::SingleQuoted => Style::SingleQuoted,
             ScalarStyle::DoubleQuoted => {
-                let mut chars = raw.chars();
-                while let Some(c) = chars.next() {
-                    if c == '\\' && chars.next() == Some('/') {
-                        return Err(ambiguous(pos, "The escape '\\/'", "write '/' alone"));
-                    }
-                }
+                check_escapes(raw, pos)?;
                 Style::DoubleQuoted
             }
             ScalarStyle::Literal => Style::Literal,
@@ -462,6 +457,31 @@ impl<'a> Builder<'a> {
         }
         (self.documents, self.comments)
     }
+}
+
+/// Refuses the escapes of JSON that YAML 1.1 does not have.
+fn check_escapes(raw: &str, pos: Pos) -> Result<(), ReadError> {
+    let mut chars = raw.char_indices();
+    while let Some((_, c)) = chars.next() {
+        if c != '\\' {
+            continue;
+        }
+        match chars.next() {
+            Some((_, '/')) => return Err(ambiguous(pos, "The escape '\\/'", "write '/' alone")),
+            Some((i, 'u')) => {
+                let code = raw.get(i + 1..i + 5).and_then(|hex| u32::from_str_radix(hex, 16).ok());
+                if code.is_some_and(|c| (0xd800..0xe000).contains(&c)) {
+                    return Err(ambiguous(
+                        pos,
+                        "An escaped surrogate pair",
+                        "write the character, or \\U and 8 digits",
+                    ));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn ambiguous(pos: Pos, construct: &'static str, way_out: &'static str) -> ReadError {

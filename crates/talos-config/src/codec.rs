@@ -1,0 +1,255 @@
+//! Decoders of leaf types: from a scalar's text to its canonical form, by the rules of Talos' own types.
+//!
+//! Each returns what would have been right, in words for a message that never quotes the value.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::scalar::{format_duration, parse_duration};
+use crate::tables::Codec;
+use crate::url::Url;
+use crate::value::Data;
+
+/// The redaction mark that certificate keys take in place of base64.
+pub(crate) const REDACTED: &str = "******";
+
+type Decoded = Result<Data, String>;
+
+/// Decodes the text of a leaf type that takes its text from any scalar.
+pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
+    let or_zero = |value: Option<String>, want: &str| match value {
+        _ if text.is_empty() => Ok(Data::Zero),
+        Some(value) => Ok(Data::Text(value)),
+        None => Err(want.to_owned()),
+    };
+    match codec {
+        Codec::Enum { .. } => decode_enum(codec, text),
+        Codec::ByteSize => or_zero(byte_size(text), "a size such as 10GiB"),
+        Codec::Size if text.is_empty() => Ok(Data::Zero),
+        Codec::Size if text.contains('%') => match percentage(text) {
+            true => Ok(Data::Size { percent: Some(text.to_owned()), bytes: None }),
+            false => Err("a percentage from 0% to 100%".to_owned()),
+        },
+        Codec::Size => match byte_size(text) {
+            Some(bytes) => Ok(Data::Size { percent: None, bytes: Some(bytes) }),
+            None => Err("a size such as 10GiB or 50%".to_owned()),
+        },
+        Codec::Raw => or_zero(Some(text.to_owned()), ""),
+        Codec::Addr => or_zero(addr(text), "an IP address"),
+        Codec::AddrPort => {
+            or_zero(addr_port(text), "an IP address with a port, as 10.0.0.1:80 or [fd00::1]:80")
+        }
+        Codec::Prefix => or_zero(prefix(text), "a prefix such as 10.0.0.0/8"),
+        Codec::HardwareAddr => or_zero(hardware_addr(text), "a hardware address such as 02:00:00:00:00:01"),
+        Codec::Url => match Url::parse(text) {
+            Ok(url) => Ok(Data::Url(Box::new(url))),
+            Err(want) => Err(format!("a URL with {want}")),
+        },
+        Codec::Base64 { redactable } if *redactable && text == REDACTED => Ok(Data::Bytes(text.into())),
+        Codec::Base64 { .. } => {
+            let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+            STANDARD
+                .decode(clean)
+                .map(Data::Bytes)
+                .map_err(|_| "base64 with padding, as `base64 -w0` prints".to_owned())
+        }
+        Codec::DiskSize => match humanize(text) {
+            Some(size) => Ok(Data::Int(i128::from(size))),
+            None => Err("a size such as 10GB".to_owned()),
+        },
+        Codec::DiskSizeMatcher => match disk_matcher(text) {
+            Some(matcher) => Ok(Data::Text(matcher)),
+            None => Err("a comparison such as '>= 10GB'".to_owned()),
+        },
+        _ => Err("a value of a type that this version cannot decode".to_owned()),
+    }
+}
+
+fn decode_enum(codec: &Codec, text: &str) -> Decoded {
+    let Codec::Enum { texts, zero_is, exact, empty, .. } = codec else { return Err(String::new()) };
+    if text.is_empty() && *empty {
+        return Ok(Data::Zero);
+    }
+    let found = texts.iter().position(|t| if *exact { t == text } else { t.eq_ignore_ascii_case(text) });
+    match found {
+        Some(i) if Some(i) == *zero_is => Ok(Data::Zero),
+        Some(i) => Ok(Data::Text(texts[i].clone())),
+        None if texts.len() > 20 => Err(format!("one of {}, ...", texts[..6].join(", "))),
+        None => Err(format!("one of {}", texts.join(", "))),
+    }
+}
+
+/// `go-humanize`'s sizes: a number with `.` and `,`, blanks, and a unit in any case.
+pub(crate) fn humanize(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')).unwrap_or(text.len());
+    let number = text[..end].replace(',', "");
+    // Go and Rust agree on plain decimals; Rust refuses what is no number
+    let number: f64 = number.parse().ok()?;
+    let unit = text[end..].trim().to_lowercase();
+    let power = |prefix: &str| "kmgtpe".find(prefix).filter(|_| prefix.len() == 1).map(|i| i as i32 + 1);
+    let factor = match unit.as_str() {
+        "" | "b" => 1.0,
+        _ => {
+            let short = unit.strip_suffix('b').unwrap_or(&unit);
+            match short.strip_suffix('i') {
+                Some(prefix) => 1024f64.powi(power(prefix)?),
+                None => 1000f64.powi(power(short)?),
+            }
+        }
+    };
+    let size = number * factor;
+    // u64::MAX as f64 is 2^64, the bound that Go compares with
+    if size >= u64::MAX as f64 { None } else { Some(size as u64) }
+}
+
+fn byte_size(text: &str) -> Option<String> {
+    humanize(text.strip_prefix('-').unwrap_or(text)).map(|_| text.to_owned())
+}
+
+fn percentage(text: &str) -> bool {
+    let number = text.strip_suffix('%').map(|t| t.strip_prefix('-').unwrap_or(t));
+    let decimal = |t: &&str| t.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    number.filter(decimal).and_then(|t| t.parse::<f64>().ok()).is_some_and(|v| (0.0..=100.0).contains(&v))
+}
+
+fn zone_fits(zone: &str) -> bool {
+    !zone.is_empty() && zone.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+fn addr(text: &str) -> Option<String> {
+    match text.split_once('%') {
+        Some((ip, zone)) if zone_fits(zone) => {
+            let ip: Ipv6Addr = ip.parse().ok()?;
+            // a mapped address prints its zone in another form
+            ip.to_ipv4_mapped().is_none().then(|| format!("{ip}%{zone}"))
+        }
+        Some(_) => None,
+        None => text.parse::<IpAddr>().ok().map(|ip| ip.to_string()),
+    }
+}
+
+fn addr_port(text: &str) -> Option<String> {
+    let (host, port) = text.rsplit_once(':')?;
+    if port.is_empty() || !port.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let port: u16 = port.parse().ok()?;
+    match host.strip_prefix('[') {
+        Some(rest) => {
+            let ip = addr(rest.strip_suffix(']')?)?;
+            ip.contains(':').then(|| format!("[{ip}]:{port}"))
+        }
+        None => {
+            let ip = addr(host)?;
+            (!ip.contains(':')).then(|| format!("{ip}:{port}"))
+        }
+    }
+}
+
+fn prefix(text: &str) -> Option<String> {
+    let (ip, bits) = text.rsplit_once('/')?;
+    let ip: IpAddr = ip.parse().ok()?;
+    let plain = bits == "0" || bits.bytes().all(|b| b.is_ascii_digit()) && !bits.starts_with('0');
+    let bits: u8 = bits.parse().ok()?;
+    let most = if ip.is_ipv4() { 32 } else { 128 };
+    (plain && bits <= most).then(|| format!("{ip}/{bits}"))
+}
+
+fn hardware_addr(text: &str) -> Option<String> {
+    let bytes = text.split(':').all(|b| b.len() == 2 && b.bytes().all(|c| c.is_ascii_hexdigit()));
+    bytes.then(|| text.to_ascii_lowercase())
+}
+
+fn disk_matcher(text: &str) -> Option<String> {
+    let text = text.trim();
+    let size = [">=", "<=", "==", ">", "<"].iter().find_map(|op| text.strip_prefix(op)).unwrap_or(text);
+    humanize(size.trim_start()).map(|_| text.to_owned())
+}
+
+/// A port or a range of ports: `port` is the scalar as a number, if it is one.
+pub(crate) fn port_range(port: Option<i128>, text: &str) -> Decoded {
+    let number = |t: &str| {
+        let digits = !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit());
+        digits.then(|| t.parse::<u16>().ok()).flatten()
+    };
+    if let Some(port) = port.and_then(|p| u16::try_from(p).ok()) {
+        return Ok(Data::Text(port.to_string()));
+    }
+    match text.split_once('-').and_then(|(lo, hi)| Some((number(lo)?, number(hi)?))) {
+        Some((lo, hi)) if lo == hi => Ok(Data::Text(lo.to_string())),
+        Some((lo, hi)) => Ok(Data::Text(format!("{lo}-{hi}"))),
+        None => Err("a port or a range such as 100-200".to_owned()),
+    }
+}
+
+/// A duration in Go's notation.
+pub(crate) fn duration(text: &str) -> Decoded {
+    parse_duration(text)
+        .map(|d| Data::Int(i128::from(d)))
+        .ok_or_else(|| "a duration such as 30s or 1h30m".to_owned())
+}
+
+/// The text that Go's `String` gives for a leaf value, for delete selectors and output.
+pub(crate) fn text_of(codec: &Codec, data: &Data) -> String {
+    match (codec, data) {
+        (Codec::Enum { zero, .. }, Data::Zero) => zero.clone(),
+        (Codec::Duration, Data::Zero) => "0s".to_owned(),
+        (Codec::Duration, Data::Int(i)) => format_duration(i64::try_from(*i).unwrap_or(i64::MAX)),
+        (Codec::Base64 { redactable: true }, Data::Bytes(b)) if b == REDACTED.as_bytes() => {
+            REDACTED.to_owned()
+        }
+        (_, Data::Bytes(b)) => STANDARD.encode(b),
+        (_, Data::Url(url)) => url.to_string(),
+        (_, Data::Size { percent, bytes }) => bytes.clone().or_else(|| percent.clone()).unwrap_or_default(),
+        (_, Data::Text(t)) => t.clone(),
+        _ => String::new(),
+    }
+}
+
+/// How a disk size is printed: short if that is exact, else in bytes. The second value says whether it is text.
+pub(crate) fn disk_size_text(size: u64) -> (String, bool) {
+    let short = short_size(size);
+    if size % 1000 == 0 && humanize(&short) == Some(size) { (short, true) } else { (size.to_string(), false) }
+}
+
+/// `go-humanize`'s short form with powers of 1000.
+fn short_size(size: u64) -> String {
+    if size < 10 {
+        return format!("{size} B");
+    }
+    let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+    let exponent = ((size as f64).ln() / 1000f64.ln()).floor();
+    let value = (size as f64 / 1000f64.powf(exponent) * 10.0 + 0.5).floor() / 10.0;
+    let unit = units.get(exponent as usize).unwrap_or(&"EB");
+    if value < 10.0 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(humanize("10GiB"), Some(10 << 30));
+        assert_eq!(humanize("1,000 kB"), Some(1_000_000));
+        assert_eq!(humanize("2.0"), Some(2));
+        for bad in ["1e9", "0x10", "1_000", "", "GB", "1 xb", "20000000PB"] {
+            assert_eq!(humanize(bad), None, "{bad}");
+        }
+        assert_eq!(disk_size_text(10_000_000_000), ("10 GB".to_owned(), true));
+        assert_eq!(disk_size_text(1_500_000_000), ("1.5 GB".to_owned(), true));
+        assert_eq!(disk_size_text(1 << 30), ("1073741824".to_owned(), false));
+    }
+
+    #[test]
+    fn addresses() {
+        assert_eq!(addr("FD00:0:0::1").as_deref(), Some("fd00::1"));
+        assert_eq!(prefix("FD00:0:0::1/64").as_deref(), Some("fd00::1/64"));
+        assert_eq!(addr_port("[fd00::1]:0080").as_deref(), Some("[fd00::1]:80"));
+        assert_eq!(prefix("10.0.0.1/08"), None);
+        assert_eq!(addr("10.0.0.01"), None);
+        assert_eq!(hardware_addr("AA:bb:00").as_deref(), Some("aa:bb:00"));
+    }
+}

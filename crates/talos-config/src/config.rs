@@ -1,0 +1,426 @@
+//! Configurations and patches: streams of documents, loaded, merged, encoded.
+
+use crate::decode::Decoder;
+use crate::delete::{self, Selector};
+use crate::emit::{Damage, Emitter, Out, difference};
+use crate::encode::Encoder;
+use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
+use crate::merge::Merger;
+use crate::node::{Node, NodeKind, Pos, Style};
+use crate::path::{DocumentId, pointer};
+use crate::reader::{Limits, YamlDocument, read_stream};
+use crate::tables::{Shape, Tables};
+use crate::value::{SourceId, Val};
+
+/// How a stream is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The tag of references, for example `!bwref`. A scalar with this tag may stand as a scalar or mapping
+    /// value or as a list element; its text is kept and it counts as a value that is not zero.
+    pub opaque_tag: Option<String>,
+    /// How much the stream may hold.
+    pub limits: Limits,
+}
+
+/// A document: its kind and its typed value.
+#[derive(Clone, Debug)]
+pub(crate) struct Doc {
+    /// Index into the tables' kinds.
+    pub kind: usize,
+    pub name: Option<String>,
+    pub root: Val,
+    pub pos: Pos,
+    pub source: SourceId,
+}
+
+/// A machine configuration: documents, typed by the tables of one Talos minor.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) tables: Tables,
+    pub(crate) tag: String,
+    /// The `v1alpha1` document first, if there is one, then the others as they came.
+    pub(crate) docs: Vec<Doc>,
+}
+
+/// A strategic merge patch.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    steps: Vec<Step>,
+}
+
+#[derive(Clone)]
+enum Step {
+    Delete(Selector, SourceId),
+    Merge(Doc),
+}
+
+impl std::fmt::Debug for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Step::Delete(s, _) => write!(f, "Delete({})", pointer(&s.path)),
+            Step::Merge(doc) => doc.fmt(f),
+        }
+    }
+}
+
+/// What applying a patch did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Whether any value differs from before.
+    pub changed: bool,
+}
+
+impl Doc {
+    pub fn shape(&self, tables: &Tables) -> Shape {
+        Shape::Type(tables.0.kinds[self.kind].root)
+    }
+
+    pub fn id(&self, tables: &Tables) -> DocumentId {
+        let kind = tables.0.kinds[self.kind].kind.clone();
+        let api = if kind == LEGACY { String::new() } else { "v1alpha1".to_owned() };
+        DocumentId { api, kind, name: self.name.clone() }
+    }
+
+    fn is(&self, kind: usize, name: Option<&str>) -> bool {
+        self.kind == kind && self.name.as_deref() == name
+    }
+}
+
+/// The kind of the document that has none.
+pub(crate) const LEGACY: &str = "v1alpha1";
+
+struct Loader<'a> {
+    tables: &'a Tables,
+    source: SourceId,
+    options: &'a Options,
+    seen: Vec<(String, String, String)>,
+}
+
+impl Loader<'_> {
+    /// The document of a root, or nothing if it is null.
+    fn document(&mut self, document: &YamlDocument) -> Result<Option<Doc>, ConfigError> {
+        let Some(root) = &document.root else { return Ok(None) };
+        let pos = document.pos;
+        if !matches!(root.kind, NodeKind::Mapping(_)) || self.is_opaque(root) {
+            let found = if self.is_opaque(root) { "reference" } else { root.kind_name() };
+            return Err(ConfigError::NotAMapping { pos: root.pos, found });
+        }
+        if let Some(key) = root.duplicate_key() {
+            let text = key.text().unwrap_or_default().to_owned();
+            return Err(ConfigError::DuplicateKey { pos: key.pos, key: text });
+        }
+        let kind = self.kind(root, pos)?;
+        self.check_duplicate(root, pos)?;
+        let info = &self.tables.0.kinds[kind];
+        let mut decoder = Decoder::new(self.tables, self.source, self.options.opaque_tag.as_deref());
+        let value = decoder.value(&Shape::Type(info.root), root)?;
+        let name = match &info.name {
+            Some(key) => Some(self.identity(root, key)?.unwrap_or_default()),
+            None => None,
+        };
+        Ok(Some(Doc { kind, name, root: value, pos: root.pos, source: self.source }))
+    }
+
+    fn is_opaque(&self, node: &Node) -> bool {
+        node.tag.is_some() && node.tag == self.options.opaque_tag
+    }
+
+    /// The text of an identifying field, which must be plain to see.
+    fn identity(&self, root: &Node, key: &str) -> Result<Option<String>, ConfigError> {
+        let Some(node) = root.get(key) else { return Ok(None) };
+        if self.is_opaque(node.resolved()) {
+            let what = "an identity".to_owned();
+            return Err(ConfigError::OpaquePlace { pos: node.pos, path: format!("/{key}"), what });
+        }
+        match &node.resolved().kind {
+            NodeKind::Scalar { .. } if node.is_null() => Ok(None),
+            NodeKind::Scalar { text, .. } => Ok(Some(text.clone())),
+            _ => Err(ConfigError::WrongType {
+                pos: node.pos,
+                path: format!("/{key}"),
+                expected: "text".to_owned(),
+                found: node.kind_name(),
+            }),
+        }
+    }
+
+    fn kind(&self, root: &Node, pos: Pos) -> Result<usize, ConfigError> {
+        let kind = self.identity(root, "kind")?.unwrap_or_default();
+        let legacy = ["machine", "cluster", "debug", "persist"].iter().any(|k| root.get(k).is_some());
+        let api = self.identity(root, "apiVersion")?.unwrap_or_default();
+        // go-yaml sees the last of apiVersion and the legacy keys; a mix of both is refused as unknown keys anyway
+        let version = if legacy { LEGACY.to_owned() } else { api };
+        let unknown = |kind: &str| ConfigError::UnknownKind {
+            pos,
+            kind: kind.to_owned(),
+            minor: self.tables.minor().to_owned(),
+        };
+        if kind.is_empty() {
+            return match version == LEGACY {
+                true => self.tables.kind(LEGACY).map(|(i, _)| i).ok_or_else(|| unknown(LEGACY)),
+                false => Err(ConfigError::MissingKind { pos }),
+            };
+        }
+        if version.is_empty() {
+            return Err(ConfigError::MissingApiVersion { pos, kind });
+        }
+        match self.tables.kind(&kind) {
+            Some((i, _)) if version == "v1alpha1" && kind != LEGACY => Ok(i),
+            _ => Err(unknown(&kind)),
+        }
+    }
+
+    /// Talos compares apiVersion, kind and `name` as they are written, whether or not the kind has a name.
+    fn check_duplicate(&mut self, root: &Node, pos: Pos) -> Result<(), ConfigError> {
+        let text = |key: &str| root.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        let kind = Some(text("kind")).filter(|k| !k.is_empty()).unwrap_or_else(|| LEGACY.to_owned());
+        let id = (text("apiVersion"), kind, text("name"));
+        if self.seen.contains(&id) {
+            let id = if id.2.is_empty() { id.1 } else { format!("{}/{}", id.1, id.2) };
+            return Err(ConfigError::DuplicateDocument { pos, id });
+        }
+        self.seen.push(id);
+        Ok(())
+    }
+
+    fn read(&self, bytes: &[u8]) -> Result<Vec<YamlDocument>, ConfigError> {
+        Ok(read_stream(bytes, &self.options.limits)?)
+    }
+}
+
+/// The first two documents that cannot stand together: the same one twice, or kinds that exclude each other.
+fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'d Doc, &'d Doc)> {
+    let docs: Vec<&Doc> = docs.collect();
+    for (i, second) in docs.iter().enumerate() {
+        for first in &docs[..i] {
+            let kinds = (&tables.0.kinds[first.kind], &tables.0.kinds[second.kind]);
+            let same = first.kind == second.kind && first.name == second.name;
+            let excluded = first.name == second.name
+                && (kinds.0.conflicts.contains(&kinds.1.kind) || kinds.1.conflicts.contains(&kinds.0.kind));
+            if same || excluded {
+                return Some((first, second));
+            }
+        }
+    }
+    None
+}
+
+fn check_clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Result<(), ConfigError> {
+    let Some((first, second)) = clash(tables, docs) else { return Ok(()) };
+    let (pos, second_id) = (second.pos, second.id(tables).to_string());
+    if first.kind == second.kind {
+        return Err(ConfigError::DuplicateDocument { pos, id: second_id });
+    }
+    Err(ConfigError::Conflict { pos, first: first.id(tables).to_string(), second: second_id })
+}
+
+impl Config {
+    /// Loads a configuration strictly: unknown keys, wrong types, duplicate keys and duplicate documents are
+    /// errors, as they are in Talos.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the place in the source.
+    pub fn load(
+        tables: &Tables,
+        bytes: &[u8],
+        source: SourceId,
+        options: &Options,
+    ) -> Result<Config, ConfigError> {
+        let mut loader = Loader { tables, source, options, seen: Vec::new() };
+        let mut docs = Vec::new();
+        for document in loader.read(bytes)? {
+            docs.extend(loader.document(&document)?);
+        }
+        if docs.is_empty() {
+            return Err(ConfigError::NoDocuments);
+        }
+        check_clash(tables, docs.iter())?;
+        let tag = options.opaque_tag.clone().unwrap_or_default();
+        let mut config = Config { tables: tables.clone(), tag, docs };
+        config.legacy_first();
+        Ok(config)
+    }
+
+    fn legacy_first(&mut self) {
+        let tables = self.tables.clone();
+        self.docs.sort_by_key(|d| tables.0.kinds[d.kind].kind != LEGACY);
+    }
+
+    /// The tables by which the configuration is typed.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// The identities of the documents, in the order in which they are encoded.
+    pub fn documents(&self) -> impl Iterator<Item = DocumentId> + '_ {
+        self.docs.iter().map(|d| d.id(&self.tables))
+    }
+
+    /// Applies a patch. After an error the configuration must not be used.
+    ///
+    /// # Errors
+    /// [`MergeError`] where Talos refuses or crashes, and where the result would depend on a reference's value.
+    pub fn apply(&mut self, patch: &Patch) -> Result<Applied, MergeError> {
+        let before = self.docs.clone();
+        for step in &patch.steps {
+            match step {
+                Step::Delete(selector, source) => self.delete(selector, *source)?,
+                Step::Merge(doc) => self.merge(doc)?,
+            }
+        }
+        self.legacy_first();
+        if let Some((first, second)) = clash(&self.tables, self.docs.iter()) {
+            let reason = if first.kind == second.kind {
+                MergeReason::DuplicateDocument
+            } else {
+                MergeReason::Conflict
+            };
+            return Err(MergeError {
+                document: second.id(&self.tables).to_string(),
+                path: String::new(),
+                origin: Some(origin(second.source, second.pos)),
+                reason,
+            });
+        }
+        let same = before.len() == self.docs.len()
+            && before.iter().zip(&self.docs).all(|(a, b)| a.kind == b.kind && a.root == b.root);
+        Ok(Applied { changed: !same })
+    }
+
+    fn merge(&mut self, right: &Doc) -> Result<(), MergeError> {
+        let Some(left) = self.docs.iter_mut().find(|d| d.is(right.kind, right.name.as_deref())) else {
+            self.docs.push(right.clone());
+            return Ok(());
+        };
+        let shape = right.shape(&self.tables);
+        Merger::new(&self.tables).documents(&mut left.root, &right.root, &shape).map_err(|f| MergeError {
+            document: right.id(&self.tables).to_string(),
+            path: pointer(&f.path),
+            origin: f.origin.or(Some(origin(right.source, right.pos))),
+            reason: f.reason,
+        })
+    }
+
+    fn delete(&mut self, selector: &Selector, source: SourceId) -> Result<(), MergeError> {
+        let fail = |reason| MergeError {
+            document: match &selector.name {
+                Some(name) => format!("{}/{name}", selector.kind),
+                None => selector.kind.clone(),
+            },
+            path: pointer(&selector.path),
+            origin: Some(origin(source, selector.pos)),
+            reason,
+        };
+        let kind = self.tables.kind(&selector.kind).map(|(i, _)| i);
+        let found = self.docs.iter().position(|d| Some(d.kind) == kind && d.name == selector.name);
+        let Some(index) = found else { return Err(fail(MergeReason::NoSuchDocument)) };
+        if selector.path.is_empty() {
+            if selector.kind == LEGACY {
+                return Err(fail(MergeReason::DeleteLegacyRoot));
+            }
+            self.docs.remove(index);
+            return Ok(());
+        }
+        let doc = &mut self.docs[index];
+        let shape = doc.shape(&self.tables);
+        delete::apply(&self.tables, &mut doc.root, &shape, &selector.path, selector.element.as_ref())
+            .map_err(fail)?;
+        // deleting the field that names the document changes its identity
+        let key = self.tables.0.kinds[doc.kind].name.clone();
+        if key.is_some() && key.as_ref() == selector.path.first() {
+            doc.name = Some(String::new());
+        }
+        Ok(())
+    }
+
+    /// Encodes the configuration as Talos does with comments off, byte for byte.
+    ///
+    /// # Errors
+    /// [`EncodeError`] where Talos' own output would not read as the same configuration.
+    pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        let mut out = String::new();
+        for doc in &self.docs {
+            if !out.is_empty() {
+                out.push_str("---\n");
+            }
+            out.push_str(&self.encode_document(doc)?);
+        }
+        Ok(out.into_bytes())
+    }
+
+    fn encode_document(&self, doc: &Doc) -> Result<String, EncodeError> {
+        let document = || doc.id(&self.tables).to_string();
+        let damage = |d: Damage| match d {
+            Damage::Lossy(path) => EncodeError::Lossy { document: document(), path: pointer(&path) },
+            Damage::Key(path) => EncodeError::Key { document: document(), path: pointer(&path) },
+        };
+        let root = self.printed(doc).map_err(damage)?;
+        let text = Emitter::document(&root).map_err(damage)?;
+        // what was printed must read as what was meant
+        let again = read_stream(text.as_bytes(), &Limits { bytes: usize::MAX, ..Limits::default() });
+        let node = match &again {
+            Ok(documents) if documents.len() == 1 => documents[0].root.as_ref(),
+            _ => return Err(damage(Damage::Lossy(Vec::new()))),
+        };
+        match difference(&root, node, &mut Vec::new()) {
+            Some(path) => Err(damage(Damage::Lossy(path))),
+            None => Ok(text),
+        }
+    }
+
+    pub(crate) fn printed(&self, doc: &Doc) -> Result<Out, Damage> {
+        let encoder = Encoder { tables: &self.tables, tag: &self.tag };
+        encoder.value(&doc.root, &doc.shape(&self.tables), &mut Vec::new())
+    }
+}
+
+impl Patch {
+    /// Loads a strategic merge patch, with its `$patch: delete` statements.
+    ///
+    /// # Errors
+    /// [`ConfigError`]; JSON patches and empty patches are refused by name.
+    pub fn load(
+        tables: &Tables,
+        bytes: &[u8],
+        source: SourceId,
+        options: &Options,
+    ) -> Result<Patch, ConfigError> {
+        let mut loader = Loader { tables, source, options, seen: Vec::new() };
+        let mut loaded: Vec<Step> = Vec::new();
+        for mut document in loader.read(bytes)? {
+            if let Some(NodeKind::Sequence(_)) = document.root.as_ref().map(|r| &r.kind) {
+                let pos = document.root.as_ref().map_or(document.pos, |r| r.pos);
+                return Err(ConfigError::Json6902 { pos });
+            }
+            let deletes = delete::extract(&mut document.root)?;
+            loaded.extend(deletes.into_iter().map(|d| Step::Delete(d, source)));
+            loaded.extend(loader.document(&document)?.map(Step::Merge));
+        }
+        if loaded.is_empty() {
+            return Err(ConfigError::EmptyPatch);
+        }
+        let docs = loaded.iter().filter_map(|s| match s {
+            Step::Merge(doc) => Some(doc),
+            Step::Delete(..) => None,
+        });
+        check_clash(tables, docs)?;
+        // Talos' order: deletions in the v1alpha1 document, that document, then everything else as it came
+        let legacy = tables.kind(LEGACY).map(|(i, _)| i);
+        loaded.sort_by_key(|s| match s {
+            Step::Delete(d, _) if d.kind == LEGACY => 0,
+            Step::Merge(doc) if Some(doc.kind) == legacy => 1,
+            _ => 2,
+        });
+        Ok(Patch { steps: loaded })
+    }
+}
+
+/// A node that stands for a text, as if it had been written there.
+pub(crate) fn text_node(text: &str, style: Style) -> Node {
+    Node {
+        pos: Pos::default(),
+        tag: None,
+        anchor: None,
+        kind: NodeKind::Scalar { text: text.to_owned(), style },
+    }
+}

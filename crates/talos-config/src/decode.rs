@@ -1,0 +1,445 @@
+//! From nodes to typed values, strictly, by the tables.
+
+use crate::codec;
+use crate::error::ConfigError;
+use crate::node::{Node, NodeKind, Pos, Style};
+use crate::path::pointer;
+use crate::scalar::{Plain, old_bool, resolve};
+use crate::tables::{Body, Codec, Shape, Struct, Tables, TypeId};
+use crate::url::Url;
+use crate::value::{Data, Origin, SourceId, Val};
+
+type Result<T> = std::result::Result<T, ConfigError>;
+
+pub(crate) struct Decoder<'a> {
+    pub tables: &'a Tables,
+    pub source: SourceId,
+    pub opaque: Option<&'a str>,
+    /// Keys and indexes from the document's root to the node at hand.
+    pub path: Vec<String>,
+}
+
+/// A scalar by what its style, tag and text say.
+enum Scalar<'a> {
+    Null,
+    Plain(Plain, &'a str),
+    Quoted(&'a str),
+}
+
+impl<'a> Decoder<'a> {
+    pub fn new(tables: &'a Tables, source: SourceId, opaque: Option<&'a str>) -> Self {
+        Decoder { tables, source, opaque, path: Vec::new() }
+    }
+
+    fn origin(&self, node: &Node) -> Origin {
+        Origin { source: self.source, pos: node.pos }
+    }
+
+    fn here(&self) -> String {
+        match self.path.is_empty() {
+            true => "the document".to_owned(),
+            false => pointer(&self.path),
+        }
+    }
+
+    pub fn value(&mut self, shape: &Shape, node: &Node) -> Result<Val> {
+        let origin = self.origin(node);
+        let target = node.resolved();
+        if self.is_opaque(target) {
+            return self.opaque(shape, target, origin);
+        }
+        if target.is_null() {
+            return Ok(Val::new(Data::Zero, origin));
+        }
+        let data = match shape {
+            Shape::Ptr(inner) => Data::Ptr(Box::new(self.value(inner, node)?)),
+            Shape::List(inner) => self.list(inner, target)?,
+            Shape::Map(inner) => self.map(inner, target)?,
+            Shape::Any => self.any(target, true)?,
+            Shape::Bool => self.boolean(target)?,
+            Shape::Int { bits, signed } => self.int(target, *bits, *signed)?,
+            Shape::Text => self.text(target)?,
+            Shape::Type(id) => return self.named(*id, node, origin),
+        };
+        Ok(Val::new(data, origin))
+    }
+
+    fn named(&mut self, id: TypeId, node: &Node, origin: Origin) -> Result<Val> {
+        let target = node.resolved();
+        let tables = self.tables;
+        match &tables.ty(id).body {
+            Body::Is(shape) => self.value(shape, node),
+            Body::Struct(s) => {
+                let mut val = Val::new(self.structure(s, target)?, origin);
+                if tables.ty(id).name.starts_with("x509.") {
+                    fill_pem(&mut val, s);
+                }
+                Ok(val)
+            }
+            Body::Leaf(Codec::InlineManifests(shape)) => {
+                let mut val = self.value(shape, node)?;
+                trim_manifests(&mut val, tables, shape);
+                Ok(val)
+            }
+            Body::Leaf(codec) => Ok(Val::new(self.leaf(codec, id, target)?, origin)),
+        }
+    }
+
+    fn is_opaque(&self, node: &Node) -> bool {
+        self.opaque.is_some() && node.tag.as_deref() == self.opaque
+    }
+
+    fn opaque(&mut self, shape: &Shape, node: &Node, origin: Origin) -> Result<Val> {
+        let refuse =
+            |what: &str| ConfigError::OpaquePlace { pos: node.pos, path: self.here(), what: what.to_owned() };
+        let base = match self.tables.base(shape) {
+            Shape::Ptr(inner) => self.tables.base(inner),
+            other => other,
+        };
+        let Some(text) = node.text() else { return Err(refuse("a value of its own")) };
+        if text.is_empty() {
+            return Err(refuse("anything without a name"));
+        }
+        if matches!(base, Shape::List(_)) {
+            return Err(refuse("a list"));
+        }
+        Ok(Val::new(Data::Opaque(text.to_owned()), origin))
+    }
+
+    fn structure(&mut self, s: &Struct, node: &Node) -> Result<Data> {
+        let entries = self.entries(node, "a mapping")?;
+        let mut val = Val::default();
+        val.fields_mut(s.fields.len());
+        for (key, value) in entries {
+            let name = self.key(key)?.to_owned();
+            if let Some(path) = s.keys.get(&name) {
+                let shape = field_shape(self.tables, s, path);
+                self.path.push(name);
+                let decoded = self.value(&shape, value)?;
+                self.path.pop();
+                put(self.tables, &mut val, s, path, decoded);
+            } else if let Some(path) = &s.rest {
+                let Shape::Map(inner) = field_shape(self.tables, s, path) else { continue };
+                self.path.push(name.clone());
+                let decoded = self.value(&inner, value)?;
+                self.path.pop();
+                add_rest(self.tables, &mut val, s, path, name, decoded, self.origin(node));
+            } else {
+                return Err(self.unknown_key(key, &name, s));
+            }
+        }
+        Ok(val.data)
+    }
+
+    fn unknown_key(&self, key: &Node, name: &str, s: &Struct) -> ConfigError {
+        let close = s.keys.keys().filter(|k| k.eq_ignore_ascii_case(name)).min();
+        let hint = match close {
+            Some(k) => format!("; write {k:?}"),
+            None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
+        };
+        let path = if self.path.is_empty() { "The document".to_owned() } else { pointer(&self.path) };
+        ConfigError::UnknownKey { pos: key.pos, path, key: name.to_owned(), hint }
+    }
+
+    fn entries<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n [(Node, Node)]> {
+        match &node.kind {
+            NodeKind::Mapping(entries) => {
+                self.plain_tag(node, "tag:yaml.org,2002:map")?;
+                Ok(entries)
+            }
+            _ => Err(self.wrong(node, expected)),
+        }
+    }
+
+    fn plain_tag(&self, node: &Node, allowed: &str) -> Result<()> {
+        match node.tag.as_deref() {
+            None => Ok(()),
+            Some(tag) if tag == allowed => Ok(()),
+            Some(_) => Err(self.not_handled(node.pos, "a tag", "remove the tag")),
+        }
+    }
+
+    fn wrong(&self, node: &Node, expected: &str) -> ConfigError {
+        ConfigError::WrongType {
+            pos: node.pos,
+            path: self.here(),
+            expected: expected.to_owned(),
+            found: node.kind_name(),
+        }
+    }
+
+    fn not_handled(&self, pos: Pos, what: &str, way_out: &str) -> ConfigError {
+        ConfigError::NotHandled { pos, path: self.here(), what: what.to_owned(), way_out: way_out.to_owned() }
+    }
+
+    /// The text of a key. Merge keys, null keys and keys that are no scalars are refused.
+    fn key<'n>(&self, key: &'n Node) -> Result<&'n str> {
+        if self.is_opaque(key.resolved()) {
+            return Err(ConfigError::OpaquePlace {
+                pos: key.pos,
+                path: self.here(),
+                what: "a key".to_owned(),
+            });
+        }
+        match self.scalar(key.resolved()) {
+            Ok(Scalar::Plain(Plain::Merge, _)) => {
+                Err(self.not_handled(key.pos, "the merge key '<<'", "write the keys out"))
+            }
+            Ok(Scalar::Plain(_, text) | Scalar::Quoted(text)) => Ok(text),
+            _ => Err(self.not_handled(key.pos, "a key that is no text", "write the key as text")),
+        }
+    }
+
+    fn list(&mut self, inner: &Shape, node: &Node) -> Result<Data> {
+        let NodeKind::Sequence(elements) = &node.kind else { return Err(self.wrong(node, "a list")) };
+        self.plain_tag(node, "tag:yaml.org,2002:seq")?;
+        let keeps_null =
+            matches!(self.tables.base(inner), Shape::Ptr(_) | Shape::Any | Shape::List(_) | Shape::Map(_));
+        let mut out = Vec::new();
+        for element in elements {
+            if element.is_null() && !keeps_null {
+                continue;
+            }
+            self.path.push(out.len().to_string());
+            out.push(self.value(inner, element)?);
+            self.path.pop();
+        }
+        Ok(Data::List(out))
+    }
+
+    fn map(&mut self, inner: &Shape, node: &Node) -> Result<Data> {
+        let mut out = Vec::new();
+        for (key, value) in self.entries(node, "a mapping")? {
+            let name = self.key(key)?.to_owned();
+            self.path.push(name.clone());
+            out.push((name, self.value(inner, value)?));
+            self.path.pop();
+        }
+        Ok(Data::Map(out))
+    }
+
+    /// A value whose type is its own. Keys of nested mappings must be strings.
+    fn any(&mut self, node: &Node, _top: bool) -> Result<Data> {
+        match &node.kind {
+            NodeKind::Sequence(_) => self.list(&Shape::Any, node),
+            NodeKind::Mapping(entries) => {
+                for (key, _) in entries {
+                    if let Ok(Scalar::Plain(plain, _)) = self.scalar(key.resolved()) {
+                        if plain != Plain::Text {
+                            return Err(self.not_handled(
+                                key.pos,
+                                "a key that is not read as text",
+                                "quote the key",
+                            ));
+                        }
+                    }
+                }
+                self.map(&Shape::Any, node)
+            }
+            _ => match self.scalar(node)? {
+                Scalar::Null => Ok(Data::Zero),
+                Scalar::Quoted(text) => Ok(Data::Text(text.to_owned())),
+                Scalar::Plain(plain, text) => match plain {
+                    Plain::Null => Ok(Data::Zero),
+                    Plain::Bool(b) => Ok(Data::Bool(b)),
+                    Plain::Int(i) => Ok(Data::Int(i)),
+                    Plain::Float(f) => Ok(Data::Float(f)),
+                    Plain::Text => Ok(Data::Text(text.to_owned())),
+                    Plain::Timestamp => Err(self.not_handled(node.pos, "an unquoted date", "quote it")),
+                    Plain::Merge => Err(self.not_handled(node.pos, "an unquoted '<<'", "quote it")),
+                },
+            },
+        }
+    }
+
+    fn scalar<'n>(&self, node: &'n Node) -> Result<Scalar<'n>> {
+        let NodeKind::Scalar { text, style } = &node.kind else { return Err(self.wrong(node, "a scalar")) };
+        match node.tag.as_deref() {
+            None if *style == Style::Plain => match resolve(text) {
+                Plain::Null => Ok(Scalar::Null),
+                plain => Ok(Scalar::Plain(plain, text)),
+            },
+            None | Some("tag:yaml.org,2002:str") => Ok(Scalar::Quoted(text)),
+            Some(_) => Err(self.not_handled(node.pos, "a tag", "remove the tag")),
+        }
+    }
+
+    /// The raw text of a scalar, for strings and for leaf types that take any scalar.
+    fn raw<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n str> {
+        if !matches!(node.kind, NodeKind::Scalar { .. }) {
+            return Err(self.wrong(node, expected));
+        }
+        match self.scalar(node)? {
+            Scalar::Null => Ok(""),
+            Scalar::Plain(Plain::Merge, _) => Err(self.not_handled(node.pos, "an unquoted '<<'", "quote it")),
+            Scalar::Plain(_, text) | Scalar::Quoted(text) => Ok(text),
+        }
+    }
+
+    fn text(&self, node: &Node) -> Result<Data> {
+        if node.tag.as_deref() == Some("tag:yaml.org,2002:binary") {
+            let bytes = match codec::decode_text(
+                &Codec::Base64 { redactable: false },
+                node.text().unwrap_or_default(),
+            ) {
+                Ok(Data::Bytes(bytes)) => String::from_utf8(bytes).ok(),
+                _ => None,
+            };
+            return bytes.map(Data::Text).ok_or_else(|| self.misfit(node, "UTF-8 text in base64"));
+        }
+        Ok(Data::Text(self.raw(node, "text")?.to_owned()))
+    }
+
+    fn misfit(&self, node: &Node, expected: &str) -> ConfigError {
+        ConfigError::Value { pos: node.pos, path: self.here(), expected: expected.to_owned() }
+    }
+
+    fn boolean(&self, node: &Node) -> Result<Data> {
+        let found = match self.scalar(node).map_err(|_| self.wrong(node, "true or false"))? {
+            Scalar::Plain(Plain::Bool(b), _) => Some(b),
+            Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => old_bool(text),
+            _ => None,
+        };
+        found.map(Data::Bool).ok_or_else(|| self.misfit(node, "true or false, without quotes"))
+    }
+
+    fn whole(&self, node: &Node) -> Result<Option<i128>> {
+        Ok(match self.scalar(node)? {
+            Scalar::Plain(Plain::Int(i), _) => Some(i),
+            Scalar::Plain(Plain::Float(f), _) if f.fract() == 0.0 && f.abs() < 9.0e18 => Some(f as i128),
+            _ => None,
+        })
+    }
+
+    fn int(&self, node: &Node, bits: u32, signed: bool) -> Result<Data> {
+        let range = match signed {
+            true => -(1i128 << (bits - 1))..=(1i128 << (bits - 1)) - 1,
+            false => 0..=(1i128 << bits) - 1,
+        };
+        let want = format!("a whole number from {} to {}, without quotes", range.start(), range.end());
+        let found = self.whole(node).map_err(|_| self.wrong(node, "a whole number"))?;
+        found.filter(|i| range.contains(i)).map(Data::Int).ok_or_else(|| self.misfit(node, &want))
+    }
+
+    fn leaf(&mut self, codec: &Codec, id: TypeId, node: &Node) -> Result<Data> {
+        match codec {
+            Codec::Unknown => {
+                let what = format!("the type {}", self.tables.ty(id).name);
+                Err(self.not_handled(node.pos, &what, "leave the field out"))
+            }
+            Codec::FileMode => self.int(node, 32, false),
+            Codec::Duration => match self.scalar(node).map_err(|_| self.wrong(node, "a duration"))? {
+                Scalar::Plain(Plain::Int(0), _) => Ok(Data::Int(0)),
+                Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => {
+                    codec::duration(text).map_err(|want| self.misfit(node, &want))
+                }
+                _ => Err(self.misfit(node, "a duration such as 30s or 1h30m")),
+            },
+            Codec::ArgValue => match &node.kind {
+                NodeKind::Sequence(elements) => {
+                    if let Some(e) = elements.iter().find(|e| e.is_null()) {
+                        return Err(self.not_handled(e.pos, "a null element", "remove it"));
+                    }
+                    if elements.is_empty() {
+                        return Err(self.not_handled(node.pos, "an empty list", "leave the argument out"));
+                    }
+                    self.list(&Shape::Text, node)
+                }
+                _ => match self.text(node)? {
+                    Data::Text(t) if t.is_empty() => Ok(Data::Zero),
+                    data => Ok(data),
+                },
+            },
+            Codec::PortRange => {
+                let port = self.whole(node).map_err(|_| self.wrong(node, "a port or a range of ports"))?;
+                codec::port_range(port, self.raw(node, "a port")?).map_err(|want| self.misfit(node, &want))
+            }
+            Codec::Url => {
+                let text = self.raw(node, "a URL")?;
+                if text.is_empty() {
+                    let endpoint = self.tables.ty(id).name.ends_with(".Endpoint");
+                    return Ok(if endpoint { Data::Url(Box::new(Url::default())) } else { Data::Zero });
+                }
+                codec::decode_text(codec, text).map_err(|want| self.misfit(node, &want))
+            }
+            _ => {
+                let text = self.raw(node, "a scalar")?;
+                codec::decode_text(codec, text).map_err(|want| self.misfit(node, &want))
+            }
+        }
+    }
+}
+
+/// The shape of the field that a path of indexes leads to.
+pub(crate) fn field_shape(tables: &Tables, s: &Struct, path: &[usize]) -> Shape {
+    let (mut current, mut shape) = (s, Shape::Any);
+    for index in path {
+        shape = current.fields[*index].shape.clone();
+        if let Shape::Type(id) = &shape {
+            if let Body::Struct(inner) = &tables.ty(*id).body {
+                current = inner;
+            }
+        }
+    }
+    shape
+}
+
+/// The place of a field in a struct value, made on the way.
+fn slot<'v>(tables: &Tables, val: &'v mut Val, s: &Struct, path: &[usize]) -> Option<&'v mut Val> {
+    let (first, rest) = path.split_first()?;
+    let field = val.fields_mut(s.fields.len())?.get_mut(*first)?;
+    if rest.is_empty() {
+        return Some(field);
+    }
+    slot(tables, field, tables.as_struct(&s.fields[*first].shape)?, rest)
+}
+
+pub(crate) fn put(tables: &Tables, val: &mut Val, s: &Struct, path: &[usize], decoded: Val) {
+    if let Some(slot) = slot(tables, val, s, path) {
+        *slot = decoded;
+    }
+}
+
+fn add_rest(
+    tables: &Tables,
+    val: &mut Val,
+    s: &Struct,
+    path: &[usize],
+    name: String,
+    decoded: Val,
+    origin: Origin,
+) {
+    if let Some(slot) = slot(tables, val, s, path) {
+        match &mut slot.data {
+            Data::Map(entries) => entries.push((name, decoded)),
+            _ => *slot = Val::new(Data::Map(vec![(name, decoded)]), origin),
+        }
+    }
+}
+
+/// Certificates decode absent parts to empty bytes, which overwrite in a merge.
+fn fill_pem(val: &mut Val, s: &Struct) {
+    let origin = val.origin;
+    for field in val.fields_mut(s.fields.len()).into_iter().flatten() {
+        if matches!(field.data, Data::Zero) {
+            *field = Val { data: Data::Bytes(Vec::new()), origin, overrode: None };
+        }
+    }
+}
+
+/// Talos strips these from the start of an inline manifest's contents when it decodes.
+pub(crate) fn trim_manifests(val: &mut Val, tables: &Tables, shape: &Shape) {
+    let Shape::List(element) = tables.base(shape) else { return };
+    let Some(index) = tables.as_struct(element).and_then(|s| s.keys.get("contents")).and_then(|p| p.first())
+    else {
+        return;
+    };
+    let Data::List(list) = &mut val.data else { return };
+    for manifest in list {
+        if let Data::Struct(fields) = &mut manifest.data {
+            if let Some(Data::Text(text)) = fields.get_mut(*index).map(|v| &mut v.data) {
+                *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).to_owned();
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Errors. They name keys, paths, types and places, and never quote a value.
+
+use thiserror::Error;
+
+use crate::node::Pos;
+use crate::reader::ReadError;
+use crate::value::{Origin, SourceId};
+
+/// Why a configuration or a patch cannot be loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// The stream is not YAML that Talos and this reader read alike.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// No document in the stream.
+    #[error("The file holds no document; write one, or leave the file out")]
+    NoDocuments,
+    /// A patch without any document, or of comments only.
+    #[error("The patch holds no document; Talos would take it for an empty JSON patch: leave the file out")]
+    EmptyPatch,
+    /// A list at the root: a JSON patch (RFC 6902).
+    #[error(
+        "{pos}: This is a JSON patch (RFC 6902), which Talos refuses for configurations of several documents; write the same change as a strategic merge patch: the keys down to the field, then the new value, or '$patch: delete'"
+    )]
+    Json6902 {
+        /// Where the list begins.
+        pos: Pos,
+    },
+    /// A document whose root is no mapping.
+    #[error("{pos}: A document must be a mapping, this one is a {found}; write 'key: value' lines")]
+    NotAMapping {
+        /// Where.
+        pos: Pos,
+        /// What it is.
+        found: &'static str,
+    },
+    /// `kind` is missing.
+    #[error(
+        "{pos}: The document has no kind; add 'kind:', or 'machine:' or 'cluster:' for the v1alpha1 document"
+    )]
+    MissingKind {
+        /// Where the document begins.
+        pos: Pos,
+    },
+    /// `apiVersion` is missing.
+    #[error("{pos}: The document of kind {kind} has no apiVersion; add 'apiVersion: v1alpha1'")]
+    MissingApiVersion {
+        /// Where the document begins.
+        pos: Pos,
+        /// Its kind.
+        kind: String,
+    },
+    /// A kind that this Talos minor does not have.
+    #[error(
+        "{pos}: Talos {minor} has no kind {kind} of this apiVersion; check the spelling and the cluster's version"
+    )]
+    UnknownKind {
+        /// Where the document begins.
+        pos: Pos,
+        /// The kind.
+        kind: String,
+        /// The minor of the tables.
+        minor: String,
+    },
+    /// A key twice in one mapping.
+    #[error("{pos}: The key {key:?} stands here for the second time; remove one")]
+    DuplicateKey {
+        /// The second key.
+        pos: Pos,
+        /// The key.
+        key: String,
+    },
+    /// A key that the type does not have.
+    #[error("{pos}: {path} has no field {key:?}{hint}")]
+    UnknownKey {
+        /// The key.
+        pos: Pos,
+        /// Pointer to the mapping.
+        path: String,
+        /// The key.
+        key: String,
+        /// A way out, with its punctuation.
+        hint: String,
+    },
+    /// A mapping where a list is needed, and so on.
+    #[error("{pos}: {path} must be {expected}, not a {found}; change it")]
+    WrongType {
+        /// The value.
+        pos: Pos,
+        /// Pointer to it.
+        path: String,
+        /// What the field holds.
+        expected: String,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// A scalar that the field's type does not take.
+    #[error("{pos}: The value of {path} does not fit; write {expected}")]
+    Value {
+        /// The value.
+        pos: Pos,
+        /// Pointer to it.
+        path: String,
+        /// What the field takes.
+        expected: String,
+    },
+    /// Something that Talos may take but this engine cannot do exactly.
+    #[error("{pos}: {what} at {path} cannot be handled exactly as Talos does; {way_out}")]
+    NotHandled {
+        /// Where.
+        pos: Pos,
+        /// Pointer to it.
+        path: String,
+        /// What it is.
+        what: String,
+        /// What to write instead.
+        way_out: String,
+    },
+    /// A reference where none may stand.
+    #[error("{pos}: A reference cannot stand for {what} at {path}; write the value there")]
+    OpaquePlace {
+        /// Where.
+        pos: Pos,
+        /// Pointer to it.
+        path: String,
+        /// What it would stand for.
+        what: String,
+    },
+    /// The same document twice.
+    #[error("{pos}: The document {id} stands here for the second time; put both into one")]
+    DuplicateDocument {
+        /// The second one.
+        pos: Pos,
+        /// Its identity.
+        id: String,
+    },
+    /// Two documents that exclude each other.
+    #[error("{pos}: {second} cannot exist beside {first}; remove one")]
+    Conflict {
+        /// The second one.
+        pos: Pos,
+        /// The first document.
+        first: String,
+        /// The second document.
+        second: String,
+    },
+    /// A `$patch: delete` that Talos does not understand.
+    #[error("{pos}: The '$patch: delete' at {path} cannot work: {reason}")]
+    Delete {
+        /// The mapping that is to be deleted.
+        pos: Pos,
+        /// Pointer to it.
+        path: String,
+        /// Why, and a way out.
+        reason: &'static str,
+    },
+}
+
+impl ConfigError {
+    /// Where in the source the trouble is.
+    pub fn pos(&self) -> Option<Pos> {
+        match self {
+            ConfigError::Read(e) => e.pos(),
+            ConfigError::NoDocuments | ConfigError::EmptyPatch => None,
+            ConfigError::Json6902 { pos }
+            | ConfigError::NotAMapping { pos, .. }
+            | ConfigError::MissingKind { pos }
+            | ConfigError::MissingApiVersion { pos, .. }
+            | ConfigError::UnknownKind { pos, .. }
+            | ConfigError::DuplicateKey { pos, .. }
+            | ConfigError::UnknownKey { pos, .. }
+            | ConfigError::WrongType { pos, .. }
+            | ConfigError::Value { pos, .. }
+            | ConfigError::NotHandled { pos, .. }
+            | ConfigError::OpaquePlace { pos, .. }
+            | ConfigError::DuplicateDocument { pos, .. }
+            | ConfigError::Conflict { pos, .. }
+            | ConfigError::Delete { pos, .. } => Some(*pos),
+        }
+    }
+}
+
+/// Why a patch cannot be applied. [`MergeError::origin`] is the place in the patch.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}{document} {path}: {reason}", place(.origin))]
+pub struct MergeError {
+    /// The document, as `kind/name`.
+    pub document: String,
+    /// Pointer into the document; empty for the whole document.
+    pub path: String,
+    /// The place in the patch.
+    pub origin: Option<Origin>,
+    /// What is wrong.
+    pub reason: MergeReason,
+}
+
+fn place(origin: &Option<Origin>) -> String {
+    origin.map(|o| format!("{}: In ", o.pos)).unwrap_or_else(|| "In ".to_owned())
+}
+
+/// What is wrong with a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum MergeReason {
+    /// The patch reaches into a reference.
+    #[error(
+        "a reference stands for the whole value, so nothing can be merged into it; replace the reference"
+    )]
+    IntoOpaque,
+    /// A reference would take the place of a structure half-way.
+    #[error("a reference cannot be merged over a structure that is already set; delete the structure first")]
+    OverStructure,
+    /// Two values whose merge depends on what a reference stands for.
+    #[error(
+        "the result would depend on what the reference stands for; write the value, or leave it out of one side"
+    )]
+    OpaqueDependent,
+    /// Talos cannot merge two values of this type.
+    #[error("Talos cannot merge two values of this type; set the value in one place only")]
+    NotMergeable,
+    /// Free-form values of different types.
+    #[error("the two sides have different types; write both in the same type")]
+    TypeMismatch,
+    /// Null over an existing free-form value, which crashes Talos.
+    #[error("null over an existing value crashes Talos; use '$patch: delete'")]
+    NullOverValue,
+    /// A null element where Talos crashes.
+    #[error("the list holds a null element, which crashes Talos; remove it")]
+    NullElement,
+    /// A delete whose target is not there.
+    #[error("there is nothing to delete here; remove the '$patch: delete'")]
+    NothingToDelete,
+    /// A delete in a document that does not exist.
+    #[error(
+        "the document does not exist, and Talos would write an empty document or crash; remove the '$patch: delete', or complete apiVersion, kind and name"
+    )]
+    NoSuchDocument,
+    /// A delete that Talos cannot do or that crashes it.
+    #[error(
+        "this kind of element cannot be chosen for deletion; delete the whole list and write it anew in a second document"
+    )]
+    CannotDelete,
+    /// The `v1alpha1` document as a whole.
+    #[error("the v1alpha1 document cannot be deleted")]
+    DeleteLegacyRoot,
+    /// The document is there twice after the patch.
+    #[error("the patch makes the document exist twice")]
+    DuplicateDocument,
+    /// The document excludes another one.
+    #[error("the patch adds a document that cannot exist beside another one of that name; delete the other")]
+    Conflict,
+}
+
+/// Why a configuration cannot be printed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EncodeError {
+    /// Talos' own output would not parse, or would read as something else.
+    #[error(
+        "{document} {path}: Talos' encoder would damage this text (it begins with a blank or a tab, or holds a line break that YAML does not keep); change the text"
+    )]
+    Lossy {
+        /// The document, as `kind/name`.
+        document: String,
+        /// Pointer to the text, if it is known.
+        path: String,
+    },
+    /// A key that Talos prints in a form that this engine does not have.
+    #[error("{document} {path}: The key is longer than 128 bytes or holds a line break; use another key")]
+    Key {
+        /// The document, as `kind/name`.
+        document: String,
+        /// Pointer to the mapping.
+        path: String,
+    },
+}
+
+/// Why a reference cannot be given its value.
+#[derive(Debug, Error)]
+pub enum ResolveError<E: std::error::Error + 'static> {
+    /// The caller has no value.
+    #[error("{document} {path}: The reference has no value")]
+    Missing {
+        /// The document, as `kind/name`.
+        document: String,
+        /// Pointer to the reference.
+        path: String,
+        /// The caller's error.
+        #[source]
+        source: E,
+    },
+    /// The value does not fit the field.
+    #[error("{document} {path}: The value of the reference does not fit the field; store another value")]
+    Unfit {
+        /// The document, as `kind/name`.
+        document: String,
+        /// Pointer to the reference.
+        path: String,
+        /// What the decoder says; it quotes no value.
+        #[source]
+        source: ConfigError,
+    },
+    /// The value is empty or zero, which Talos treats like an absent one.
+    #[error(
+        "{document} {path}: The value of the reference is empty or zero, which Talos takes for unset; store another value"
+    )]
+    Empty {
+        /// The document, as `kind/name`.
+        document: String,
+        /// Pointer to the reference.
+        path: String,
+    },
+}
+
+pub(crate) fn origin(source: SourceId, pos: Pos) -> Origin {
+    Origin { source, pos }
+}

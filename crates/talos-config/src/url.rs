@@ -1,0 +1,284 @@
+//! URLs as Go's `net/url` parses, merges (field by field) and prints them, for the part of its language that is
+//! certain. What lies outside is refused.
+
+/// A parsed URL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Url {
+    pub scheme: String,
+    pub user: Option<String>,
+    pub host: String,
+    /// The path with escapes decoded.
+    pub path: Vec<u8>,
+    /// The path as written, if printing `path` would give something else.
+    pub raw_path: String,
+    pub query: String,
+    pub force_query: bool,
+    pub fragment: String,
+}
+
+const UNRESERVED: &[u8] = b"-_.~";
+
+impl Url {
+    /// Parses a URL, or says what this parser does not take.
+    pub fn parse(text: &str) -> Result<Url, &'static str> {
+        if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
+            return Err("no control characters");
+        }
+        let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
+        if !fragment.bytes().all(|b| is_plain(b, b"$&+,/:;=?@!()*'")) {
+            return Err("a fragment of letters, digits and the usual marks");
+        }
+        let mut url = Url { fragment: fragment.to_owned(), ..Url::default() };
+        let mut rest = url.take_scheme(rest)?;
+        if let Some((before, query)) = rest.split_once('?') {
+            (rest, url.query) = (before, query.to_owned());
+            url.force_query = query.is_empty();
+        }
+        if !rest.starts_with('/') {
+            if !url.scheme.is_empty() {
+                return Err("'//' after the scheme");
+            }
+            if rest.split('/').next().is_some_and(|first| first.contains(':')) {
+                return Err("a scheme, as in https://");
+            }
+        }
+        if rest.starts_with("///") && url.scheme.is_empty() {
+            return Err("a host after '//'");
+        }
+        if let Some(after) = rest.strip_prefix("//") {
+            let end = after.find('/').unwrap_or(after.len());
+            url.take_authority(&after[..end])?;
+            rest = &after[end..];
+            if url.host.is_empty() && rest.is_empty() {
+                return Err("a host after '//'");
+            }
+        }
+        url.path = unescape(rest).ok_or("only %XX escapes in the path")?;
+        if escape(&url.path) != rest {
+            url.raw_path = rest.to_owned();
+        }
+        Ok(url)
+    }
+
+    fn take_scheme<'a>(&mut self, text: &'a str) -> Result<&'a str, &'static str> {
+        let end =
+            text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(text.len());
+        if !text[end..].starts_with(':') {
+            return Ok(text);
+        }
+        if end == 0 {
+            return Err("a scheme before ':'");
+        }
+        if !text.as_bytes()[0].is_ascii_alphabetic() {
+            return Ok(text);
+        }
+        self.scheme = text[..end].to_ascii_lowercase();
+        Ok(&text[end + 1..])
+    }
+
+    fn take_authority(&mut self, text: &str) -> Result<(), &'static str> {
+        let host = match text.rsplit_once('@') {
+            Some((user, host)) => {
+                let (name, password) = user.split_once(':').unwrap_or((user, ""));
+                let fits = |s: &str| s.bytes().all(|b| is_plain(b, b"$&+,;="));
+                if !fits(name) || !fits(password) {
+                    return Err("a user name and password without marks that need escapes");
+                }
+                self.user = Some(user.to_owned());
+                host
+            }
+            None => text,
+        };
+        let (name, port) = if let Some(rest) = host.strip_prefix('[') {
+            let (v6, port) = rest.split_once(']').ok_or("']' after an IPv6 address")?;
+            if v6.parse::<std::net::Ipv6Addr>().is_err() {
+                return Err("an IPv6 address between brackets");
+            }
+            ("", port)
+        } else {
+            host.find(':').map_or((host, ""), |i| host.split_at(i))
+        };
+        if !name.bytes().all(|b| is_plain(b, b"")) {
+            return Err("a host of letters, digits, '.' and '-'");
+        }
+        let digits = port.strip_prefix(':');
+        if !port.is_empty() && !digits.is_some_and(|p| p.bytes().all(|b| b.is_ascii_digit())) {
+            return Err("a port number after the host");
+        }
+        self.host = host.to_owned();
+        Ok(())
+    }
+
+    /// Lays `right` over this URL: every part that `right` has wins. Two user names are an error in Talos.
+    pub fn merge(&mut self, right: &Url) -> Result<(), ()> {
+        let take = |l: &mut String, r: &String| {
+            if !r.is_empty() {
+                l.clone_from(r);
+            }
+        };
+        take(&mut self.scheme, &right.scheme);
+        if let Some(user) = &right.user {
+            if self.user.is_some() {
+                return Err(());
+            }
+            self.user = Some(user.clone());
+        }
+        take(&mut self.host, &right.host);
+        if !right.path.is_empty() {
+            self.path.clone_from(&right.path);
+        }
+        take(&mut self.raw_path, &right.raw_path);
+        self.force_query = right.force_query;
+        take(&mut self.query, &right.query);
+        take(&mut self.fragment, &right.fragment);
+        Ok(())
+    }
+
+    fn printed_path(&self) -> String {
+        let valid = |raw: &str| raw.bytes().all(|b| b == b'%' || is_plain(b, b"!$&'()*+,;=:@/[]"));
+        if !self.raw_path.is_empty()
+            && valid(&self.raw_path)
+            && unescape(&self.raw_path).as_deref() == Some(self.path.as_slice())
+        {
+            return self.raw_path.clone();
+        }
+        if self.path == b"*" { "*".to_owned() } else { escape(&self.path) }
+    }
+}
+
+impl std::fmt::Display for Url {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.scheme.is_empty() {
+            write!(f, "{}:", self.scheme)?;
+        }
+        let authority = !self.host.is_empty() || self.user.is_some();
+        if authority || !self.scheme.is_empty() && !self.path.is_empty() {
+            f.write_str("//")?;
+            if let Some(user) = &self.user {
+                write!(f, "{user}@")?;
+            }
+            f.write_str(&self.host)?;
+        }
+        let path = self.printed_path();
+        if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
+            f.write_str("/")?;
+        }
+        f.write_str(&path)?;
+        if self.force_query || !self.query.is_empty() {
+            write!(f, "?{}", self.query)?;
+        }
+        if self.fragment.is_empty() { Ok(()) } else { write!(f, "#{}", self.fragment) }
+    }
+}
+
+fn is_plain(b: u8, more: &[u8]) -> bool {
+    b.is_ascii_alphanumeric() || UNRESERVED.contains(&b) || more.contains(&b)
+}
+
+/// Go's default escaping of a path.
+fn escape(path: &[u8]) -> String {
+    let mut out = String::new();
+    for b in path {
+        if is_plain(*b, b"$&+,/:;=@") {
+            out.push(char::from(*b));
+        } else {
+            out.push_str(&format!("%{b:02X}"));
+        }
+    }
+    out
+}
+
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut bytes = text.bytes();
+    while let Some(b) = bytes.next() {
+        if b != b'%' {
+            out.push(b);
+            continue;
+        }
+        let mut digit = || char::from(bytes.next()?).to_digit(16);
+        let (high, low) = (digit()?, digit()?);
+        out.push((high * 16 + low) as u8);
+    }
+    Some(out)
+}
+
+/// Replaces the values of one query parameter and sorts the query, as Talos does when it redacts a join token.
+///
+/// Nothing if the parameter is not there, or the query holds escapes whose printing is not certain.
+pub(crate) fn replace_query(query: &str, key: &str, value: &str) -> Option<String> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for part in query.split('&').filter(|p| !p.is_empty()) {
+        let (k, v) = part.split_once('=').unwrap_or((part, ""));
+        pairs.push((query_unescape(k)?, query_unescape(v)?));
+    }
+    let found = pairs.iter().position(|(k, _)| k == key)?;
+    pairs[found].1 = value.to_owned();
+    let mut index = 0;
+    pairs.retain(|(k, _)| {
+        index += 1;
+        k != key || index - 1 == found
+    });
+    pairs.sort_by(|a, b| a.0.cmp(&b.0));
+    Some(
+        pairs
+            .iter()
+            .map(|(k, v)| format!("{}={}", query_escape(k), query_escape(v)))
+            .collect::<Vec<_>>()
+            .join("&"),
+    )
+}
+
+fn query_unescape(text: &str) -> Option<String> {
+    String::from_utf8(unescape(&text.replace('+', " "))?).ok()
+}
+
+fn query_escape(text: &str) -> String {
+    let mut out = String::new();
+    for b in text.bytes() {
+        match b {
+            b' ' => out.push('+'),
+            _ if is_plain(b, b"") => out.push(char::from(b)),
+            _ => out.push_str(&format!("%{b:02X}")),
+        }
+    }
+    out
+}
+
+/// The first value of a query parameter.
+pub(crate) fn query_value(query: &str, key: &str) -> Option<String> {
+    query.split('&').find_map(|part| {
+        let (k, v) = part.split_once('=').unwrap_or((part, ""));
+        if query_unescape(k)? == key { query_unescape(v) } else { None }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_like_go() {
+        for (text, want) in [
+            ("HTTPS://Host:6443", "https://Host:6443"),
+            ("https://h/a b", "https://h/a%20b"),
+            ("https://h/%7Ex", "https://h/%7Ex"),
+            ("https://h/a!b?", "https://h/a!b?"),
+            ("https://h/x#", "https://h/x"),
+            ("https://u:p@[::1]:443/x?q=%20#f", "https://u:p@[::1]:443/x?q=%20#f"),
+            ("file:///a", "file:///a"),
+            ("a/b", "a/b"),
+        ] {
+            assert_eq!(Url::parse(text).unwrap().to_string(), want, "{text}");
+        }
+        assert!(Url::parse("10.0.0.1:6443").is_err());
+        assert!(Url::parse("https://h:x/").is_err());
+    }
+
+    #[test]
+    fn merges_by_part() {
+        let mut left = Url::parse("https://a:6443/x?y").unwrap();
+        left.merge(&Url::parse("https://b:6443").unwrap()).unwrap();
+        assert_eq!(left.to_string(), "https://b:6443/x?y");
+    }
+}
