@@ -1,0 +1,207 @@
+//! The talosconfig file: contexts with endpoints, nodes and key material (Talos' `client/config` package).
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use zeroize::Zeroizing;
+
+use crate::access::{Access, AccessError};
+use crate::yaml::{self, Value, YamlError};
+
+/// A talosconfig as read. It holds key material, so it has no `Debug`.
+pub struct Talosconfig {
+    current: Option<String>,
+    contexts: Vec<(String, Value)>,
+}
+
+/// One context, checked.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The context's name.
+    pub name: String,
+    /// Where `talosctl` would dial; addresses or names, as they stand there.
+    pub endpoints: Vec<String>,
+    /// For which nodes `talosctl` would ask by default; as they stand there.
+    pub nodes: Vec<String>,
+    /// CA, certificate and key.
+    pub access: Access,
+}
+
+/// Why a talosconfig, or a context of it, cannot be used. Never holds key material.
+#[derive(Debug, thiserror::Error)]
+pub enum TalosconfigError {
+    /// Not readable.
+    #[error("The talosconfig cannot be read; write a new one with `talosctl config new`, or correct it")]
+    Yaml(#[from] YamlError),
+    /// No `contexts`, or not a mapping.
+    #[error("The talosconfig has no contexts; add one with `talosctl config merge`")]
+    NoContexts,
+    /// The named context is not there.
+    #[error("The talosconfig has no context `{wanted}`; it has: {known}")]
+    UnknownContext {
+        /// The name that was asked for.
+        wanted: String,
+        /// Those that exist, by comma.
+        known: String,
+    },
+    /// No context was named, and the file chooses none.
+    #[error("The talosconfig chooses no context; name one of: {known}")]
+    NoCurrent {
+        /// Those that exist, by comma.
+        known: String,
+    },
+    /// Key material is missing.
+    #[error("Context `{context}` has no `{field}`; a certificate, its key and the CA are all needed")]
+    Missing {
+        /// The context.
+        context: String,
+        /// `ca`, `crt` or `key`.
+        field: &'static str,
+    },
+    /// A field has another shape.
+    #[error("Context `{context}`: `{field}` must be {shape}; correct the talosconfig")]
+    Shape {
+        /// The context.
+        context: String,
+        /// The field.
+        field: &'static str,
+        /// What it must be.
+        shape: &'static str,
+    },
+    /// Key material is not base64.
+    #[error("Context `{context}`: `{field}` is not base64; take it unchanged from the file that Talos wrote")]
+    Base64 {
+        /// The context.
+        context: String,
+        /// `ca`, `crt` or `key`.
+        field: &'static str,
+    },
+    /// A way to authenticate, or to be forwarded, that only other systems have.
+    #[error(
+        "Context `{context}` uses `{method}`, which Bronzeward does not speak; use a client certificate of the cluster itself"
+    )]
+    Unsupported {
+        /// The context.
+        context: String,
+        /// `auth.siderov1`, `auth.basic`, `cluster`, or whatever stands under `auth`.
+        method: String,
+    },
+    /// The key material is there and cannot be used.
+    #[error("Context `{context}` cannot be used")]
+    Access {
+        /// The context.
+        context: String,
+        /// What is wrong with it.
+        #[source]
+        source: AccessError,
+    },
+}
+
+impl Talosconfig {
+    /// Reads the text of a talosconfig. Contexts are checked when they are chosen, so that an unusable one does not
+    /// stand in the way of its neighbours. Fields that `talosctl` ignores are ignored.
+    ///
+    /// # Errors
+    /// When it is not such YAML, or has no contexts.
+    pub fn parse(text: &str) -> Result<Self, TalosconfigError> {
+        let root = yaml::read(text)?;
+        let current = match root.get("context") {
+            Some(Value::Scalar(name)) => Some(name.to_string()).filter(|name| !name.is_empty()),
+            _ => None,
+        };
+        let Value::Mapping(entries) = root else { return Err(TalosconfigError::NoContexts) };
+        match entries.into_iter().find(|(key, _)| key == "contexts") {
+            Some((_, Value::Mapping(contexts))) if !contexts.is_empty() => Ok(Self { current, contexts }),
+            _ => Err(TalosconfigError::NoContexts),
+        }
+    }
+
+    /// The context that the file chooses.
+    pub fn current(&self) -> Option<&str> {
+        self.current.as_deref()
+    }
+
+    /// The names of all contexts, in the file's order.
+    pub fn names(&self) -> Vec<&str> {
+        self.contexts.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// A context by name; without one, that which the file chooses.
+    ///
+    /// # Errors
+    /// When it does not exist, lacks key material, or authenticates in a way that is not supported.
+    pub fn context(&self, name: Option<&str>) -> Result<Context, TalosconfigError> {
+        let known = || crate::text::short(&self.names().join(", "));
+        let name = name.or(self.current()).ok_or_else(|| TalosconfigError::NoCurrent { known: known() })?;
+        let (name, value) = self.contexts.iter().find(|(found, _)| found == name).ok_or_else(|| {
+            TalosconfigError::UnknownContext { wanted: crate::text::short(name), known: known() }
+        })?;
+        let fields = Fields { context: name, value };
+        fields.refuse_others()?;
+        let (ca, crt, key) = (fields.pem("ca")?, fields.pem("crt")?, fields.pem("key")?);
+        let access = Access::from_pem(&ca, &crt, &key)
+            .map_err(|source| TalosconfigError::Access { context: name.clone(), source })?;
+        Ok(Context {
+            name: name.clone(),
+            endpoints: fields.strings("endpoints")?,
+            nodes: fields.strings("nodes")?,
+            access,
+        })
+    }
+}
+
+struct Fields<'a> {
+    context: &'a str,
+    value: &'a Value,
+}
+
+impl Fields<'_> {
+    fn refuse_others(&self) -> Result<(), TalosconfigError> {
+        let method = match (self.value.get("auth"), self.value.get("cluster")) {
+            (Some(Value::Mapping(methods)), _) if !methods.is_empty() => {
+                let names: Vec<String> =
+                    methods.iter().map(|(name, _)| format!("auth.{}", crate::text::short(name))).collect();
+                names.join(", ")
+            }
+            (Some(Value::Mapping(_)) | None, None) => return Ok(()),
+            (Some(Value::Mapping(_)) | None, Some(_)) => "cluster".into(),
+            (Some(_), _) => "auth".into(),
+        };
+        Err(TalosconfigError::Unsupported { context: self.context.into(), method })
+    }
+
+    fn pem(&self, field: &'static str) -> Result<Zeroizing<Vec<u8>>, TalosconfigError> {
+        let text = match self.value.get(field) {
+            Some(Value::Scalar(text)) if !text.is_empty() => text,
+            None | Some(Value::Scalar(_)) => {
+                return Err(TalosconfigError::Missing { context: self.context.into(), field });
+            }
+            Some(_) => return Err(self.shape(field, "one base64 text")),
+        };
+        // a folded text has blanks between its lines
+        let packed: Zeroizing<Vec<u8>> =
+            Zeroizing::new(text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect());
+        STANDARD
+            .decode(&*packed)
+            .map(Zeroizing::new)
+            .map_err(|_| TalosconfigError::Base64 { context: self.context.into(), field })
+    }
+
+    fn strings(&self, field: &'static str) -> Result<Vec<String>, TalosconfigError> {
+        let shape = || self.shape(field, "a list of addresses");
+        match self.value.get(field) {
+            None => Ok(Vec::new()),
+            Some(Value::Sequence(items)) => items
+                .iter()
+                .map(|item| match item {
+                    Value::Scalar(text) => Ok(crate::text::short(text)),
+                    _ => Err(shape()),
+                })
+                .collect(),
+            Some(_) => Err(shape()),
+        }
+    }
+
+    fn shape(&self, field: &'static str, shape: &'static str) -> TalosconfigError {
+        TalosconfigError::Shape { context: self.context.into(), field, shape }
+    }
+}
