@@ -33,7 +33,8 @@ pub enum AccessError {
     },
     /// A certificate that cannot be used.
     #[error(
-        "The certificate in `{field}` cannot be used; take a whole talosconfig, as `talosctl config new` writes it"
+        "The certificate in `{field}` cannot be used; take a whole talosconfig, as `talosctl config new` \
+             writes it"
     )]
     Certificate {
         /// The talosconfig's field.
@@ -44,7 +45,8 @@ pub enum AccessError {
     },
     /// `key` is no PKCS#8 key, or another certificate's.
     #[error(
-        "The key in `key` cannot be used with the certificate in `crt`; take a whole talosconfig, as `talosctl config new` writes it"
+        "The key in `key` cannot be used with the certificate in `crt`; take a whole talosconfig, as \
+             `talosctl config new` writes it"
     )]
     Key {
         /// rustls' judgement, if it came that far.
@@ -53,7 +55,8 @@ pub enum AccessError {
     },
     /// The client certificate is out of date; a node would refuse it without saying so.
     #[error(
-        "The client certificate is no longer valid; renew the access (`access renew`, or `talosctl config new` for a person's own)"
+        "The client certificate is no longer valid; renew the access (`access renew`, or `talosctl config \
+             new` for a person's own)"
     )]
     Expired {
         /// Until when it was valid.
@@ -61,7 +64,8 @@ pub enum AccessError {
     },
     /// The client certificate's time has not come; a clock is wrong.
     #[error(
-        "The client certificate is not valid yet; compare this machine's clock with that of the one that made it"
+        "The client certificate is not valid yet; compare this machine's clock with that of the one that \
+             made it"
     )]
     NotYetValid {
         /// From when on it is valid.

@@ -276,7 +276,8 @@ impl Node for Connection {
     }
 }
 
-/// Talos reads a Go duration out of it: nanoseconds in 64 bits. Longer times than that are as good as for ever.
+/// Talos reads a Go duration out of it: nanoseconds in 64 bits. Longer times than that are as good as for
+/// ever.
 fn duration(span: Duration) -> prost_types::Duration {
     let seconds = i64::try_from(span.as_secs()).unwrap_or(i64::MAX).min(i64::MAX / 1_000_000_000 - 1);
     prost_types::Duration { seconds, nanos: i32::try_from(span.subsec_nanos()).unwrap_or(0) }

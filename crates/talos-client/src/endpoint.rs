@@ -7,8 +7,8 @@ use std::str::FromStr;
 /// The port on which Talos serves its API (its `constants.ApidPort`).
 pub const DEFAULT_PORT: u16 = 50000;
 
-/// The address of one node: an IP address, and a port if it is not Talos' own. Names are refused, since a name could
-/// be answered by another machine tomorrow.
+/// The address of one node: an IP address, and a port if it is not Talos' own. Names are refused, since a
+/// name could be answered by another machine tomorrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Endpoint(SocketAddr);
 

@@ -41,7 +41,8 @@ pub enum Cause {
 pub enum NodeError {
     /// No connection, or one that broke before this was asked. Nothing was sent.
     #[error(
-        "No connection to the node at {endpoint}; check address and network, and that the access is this cluster's and still valid (a node does not tell these apart)"
+        "No connection to the node at {endpoint}; check address and network, and that the access is this \
+             cluster's and still valid (a node does not tell these apart)"
     )]
     Unreachable {
         /// Where it was dialled.
@@ -52,7 +53,8 @@ pub enum NodeError {
     },
     /// The node's definite no.
     #[error(
-        "The node at {endpoint} refused to {what} ({code:?}); check the roles of the access, and the node's version"
+        "The node at {endpoint} refused to {what} ({code:?}); check the roles of the access, and the \
+             node's version"
     )]
     Refused {
         /// The node.
@@ -85,7 +87,8 @@ pub enum NodeError {
     },
     /// A Talos node with an answer that this client does not understand.
     #[error(
-        "The node at {endpoint} was asked to {what} and answered out of form: {why}; check that its Talos version is supported"
+        "The node at {endpoint} was asked to {what} and answered out of form: {why}; check that its Talos \
+             version is supported"
     )]
     Protocol {
         /// The node.
@@ -145,7 +148,8 @@ pub enum ApplyError {
     },
     /// The configuration may have been sent and no clear answer came: it may be applied, now or in a moment.
     #[error(
-        "The node at {endpoint} may have got the configuration and gave no clear answer; observe it before anything else is sent"
+        "The node at {endpoint} may have got the configuration and gave no clear answer; observe it \
+             before anything else is sent"
     )]
     Lost {
         /// The node.
@@ -215,8 +219,8 @@ impl Failure {
         }
     }
 
-    /// What a failure means when a configuration was sent. Codes that a node gives only before it changes anything
-    /// are definite; an `Internal` can come between persisting and activating, so it is not.
+    /// What a failure means when a configuration was sent. Codes that a node gives only before it changes
+    /// anything are definite; an `Internal` can come between persisting and activating, so it is not.
     pub(crate) fn applied(self, endpoint: Endpoint) -> ApplyError {
         match self {
             Failure::NotSent(cause) => ApplyError::Unreachable { endpoint, cause },

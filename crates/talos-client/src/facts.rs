@@ -36,7 +36,7 @@ const fn key(namespace: &'static str, kind: &'static str, id: &'static str) -> K
 
 pub(crate) async fn read(node: &Connection) -> Result<Facts, NodeError> {
     let version = async { node.ask_version().await.map_err(|failure| failure.asked(node.endpoint, WHAT)) };
-    let (version, identity, cluster, kind, status, extensions, boot_id, hostname, addresses, system) = tokio::try_join!(
+    let (version, id, cluster, kind, status, extensions, boot, host, addresses, dmi) = tokio::try_join!(
         version,
         node.get::<specs::Identity>(IDENTITY),
         node.get::<specs::ClusterInfo>(CLUSTER),
@@ -54,10 +54,10 @@ pub(crate) async fn read(node: &Connection) -> Result<Facts, NodeError> {
     let stage = stage(status.stage());
     let health = status.status.unwrap_or_default();
     Ok(Facts {
-        node_id: identity.and_then(|(_, spec)| some_short(&spec.node_id)),
+        node_id: id.and_then(|(_, spec)| some_short(&spec.node_id)),
         cluster_id: some_short(&cluster.cluster_id),
         cluster_name: some_short(&cluster.cluster_name),
-        smbios_uuid: system.and_then(|(_, spec)| smbios_uuid(&spec.uuid)),
+        smbios_uuid: dmi.and_then(|(_, spec)| smbios_uuid(&spec.uuid)),
         machine_type: kind.and_then(|(_, spec)| machine_type(spec.machine_type())),
         talos_version: talos_version.ok_or_else(|| node.protocol(WHAT, "no version"))?,
         platform: version.platform.and_then(|platform| some_short(&platform.name)),
@@ -70,14 +70,14 @@ pub(crate) async fn read(node: &Connection) -> Result<Facts, NodeError> {
             .take(UNMET_LIMIT)
             .map(|unmet| Unmet { name: short(&unmet.name), reason: short(&unmet.reason) })
             .collect(),
-        hostname: hostname.and_then(|(_, spec)| full_name(&spec)),
-        boot_id,
+        hostname: host.and_then(|(_, spec)| full_name(&spec)),
+        boot_id: boot,
         addresses: addresses.map(|(_, spec)| ips(&spec)).unwrap_or_default(),
     })
 }
 
-/// The resource, which exists from Talos 1.14 on (an unknown type is answered like a forbidden one); else the kernel's
-/// file, which only `os:admin` may read.
+/// The resource, which exists from Talos 1.14 on (an unknown type is answered like a forbidden one); else the
+/// kernel's file, which only `os:admin` may read.
 async fn boot_id(node: &Connection) -> Result<Option<String>, NodeError> {
     match node.get::<specs::BootId>(BOOT).await {
         Ok(Some((_, spec))) => return Ok(some_short(&spec.boot_id)),

@@ -13,10 +13,10 @@
 //! # }
 //! ```
 //!
-//! A dial goes to one IP address, over TLS 1.3 with both sides' certificates; it never asks one node to forward to
-//! another. What a node sends is bounded (32 MiB a message, lists and texts in number and length), and its words are
-//! cleaned of control characters. Errors are classified by what follows from them; words of a node, which can quote
-//! its configuration, are kept apart as [`NodeText`].
+//! A dial goes to one IP address, over TLS 1.3 with both sides' certificates; it never asks one node to
+//! forward to another. What a node sends is bounded (32 MiB a message, lists and texts in number and length),
+//! and its words are cleaned of control characters. Errors are classified by what follows from them; words of
+//! a node, which can quote its configuration, are kept apart as [`NodeText`].
 
 mod access;
 mod client;

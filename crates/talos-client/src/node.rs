@@ -16,13 +16,14 @@ use crate::text::NodeText;
 /// Opens connections to nodes.
 #[async_trait]
 pub trait Dial: Send + Sync {
-    /// Connects to the node at `endpoint`, and to that one: no forwarding through another node is ever asked for.
-    /// An `Ok` has been answered by something that speaks Talos' API and accepts this access.
+    /// Connects to the node at `endpoint`, and to that one: no forwarding through another node is ever asked
+    /// for. An `Ok` has been answered by something that speaks Talos' API and accepts this access.
     async fn dial(&self, endpoint: &Endpoint, access: &Access) -> Result<Box<dyn Node>, NodeError>;
 }
 
 /// One connection to one node. It is never silently replaced by another: once it broke, every call says so
-/// ([`NodeError::Unreachable`], [`ApplyError::Unreachable`]) and the caller dials again, to find out anew who answers.
+/// ([`NodeError::Unreachable`], [`ApplyError::Unreachable`]) and the caller dials again, to find out anew who
+/// answers.
 #[async_trait]
 pub trait Node: Send + Sync {
     /// Who and what the node says it is. Works with `os:reader`.
@@ -31,9 +32,9 @@ pub trait Node: Send + Sync {
     /// The configuration, exactly as the node holds it. Needs `os:admin`.
     async fn config(&self) -> Result<ConfigRead, NodeError>;
 
-    /// Sends a configuration. The node's answer is awaited for at most `deadline`; see [`ApplyError`] for what is
-    /// known afterwards. A dry run is refused nothing, cancels a pending [`Mode::Try`] (Talos cancels the rollback
-    /// before it looks at the flag), and answers with a diff in clear.
+    /// Sends a configuration. The node's answer is awaited for at most `deadline`; see [`ApplyError`] for
+    /// what is known afterwards. A dry run is validated like any other and answers with a diff in clear; it
+    /// cancels a pending [`Mode::Try`], since Talos cancels the rollback before it looks at the flag.
     async fn apply(
         &self,
         bytes: &[u8],
@@ -42,8 +43,8 @@ pub trait Node: Send + Sync {
         deadline: Duration,
     ) -> Result<Applied, ApplyError>;
 
-    /// Watches the configuration, active and persisted. Changes after the return are not missed as long as the
-    /// connection holds. Needs `os:admin`.
+    /// Watches the configuration, active and persisted. Changes after the return are not missed as long as
+    /// the connection holds. Needs `os:admin`.
     async fn watch_config(&self) -> Result<ConfigWatch, NodeError>;
 }
 
@@ -89,8 +90,8 @@ pub struct ConfigRead {
     pub active: Zeroizing<Vec<u8>>,
     /// The active resource's version. Counts within one boot; compare for equality only.
     pub version: String,
-    /// What the next boot will load, when this boot wrote it: differs from `active` after [`Mode::Staged`] and during
-    /// [`Mode::Try`]. None after a boot from disk, when `active` is what the disk holds.
+    /// What the next boot will load, when this boot wrote it: differs from `active` after [`Mode::Staged`]
+    /// and during [`Mode::Try`]. None after a boot from disk, when `active` is what the disk holds.
     pub persistent: Option<Zeroizing<Vec<u8>>>,
 }
 
@@ -196,8 +197,8 @@ pub enum Which {
 /// What a watch tells.
 #[derive(Debug)]
 pub enum ConfigEvent {
-    /// This configuration exists in this version: at the start, when it changes, and again after the node made the
-    /// watch start over. Equal versions of two boots can differ in content, so read it to know.
+    /// This configuration exists in this version: at the start, when it changes, and again after the node
+    /// made the watch start over. Equal versions of two boots can differ in content, so read it to know.
     Changed {
         /// Which one.
         which: Which,
@@ -208,8 +209,8 @@ pub enum ConfigEvent {
     Ended(NodeError),
 }
 
-/// A running watch; dropping it ends it. It starts over by itself when the node calls its bookmark invalid (which it
-/// does after a reboot behind a connection that survived); it does not reconnect.
+/// A running watch; dropping it ends it. It starts over by itself when the node calls its bookmark invalid
+/// (which it does after a reboot behind a connection that survived); it does not reconnect.
 pub struct ConfigWatch {
     events: mpsc::Receiver<ConfigEvent>,
     task: Option<AbortHandle>,

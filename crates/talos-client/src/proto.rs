@@ -1,4 +1,5 @@
-//! The messages and services generated from `proto/`; client and server halves, since the simulated node uses them too.
+//! The messages and services generated from `proto/`; client and server halves, since the simulated node uses
+//! them too.
 #![allow(missing_docs, clippy::all, clippy::unwrap_used, unused_qualifications)]
 
 /// `common`: what replies share.

@@ -77,7 +77,8 @@ pub enum TalosconfigError {
     },
     /// A way to authenticate, or to be forwarded, that only other systems have.
     #[error(
-        "Context `{context}` uses `{method}`, which Bronzeward does not speak; use a client certificate of the cluster itself"
+        "Context `{context}` uses `{method}`, which Bronzeward does not speak; use a client certificate \
+             of the cluster itself"
     )]
     Unsupported {
         /// The context.
@@ -97,8 +98,8 @@ pub enum TalosconfigError {
 }
 
 impl Talosconfig {
-    /// Reads the text of a talosconfig. Contexts are checked when they are chosen, so that an unusable one does not
-    /// stand in the way of its neighbours. Fields that `talosctl` ignores are ignored.
+    /// Reads the text of a talosconfig. Contexts are checked when they are chosen, so that an unusable one
+    /// does not stand in the way of its neighbours. Fields that `talosctl` ignores are ignored.
     ///
     /// # Errors
     /// When it is not such YAML, or has no contexts.

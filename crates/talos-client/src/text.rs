@@ -10,8 +10,9 @@ const MESSAGE_LIMIT: usize = 1 << 20;
 /// How much of a short text (a host name, the name of a condition) is kept, in bytes.
 const SHORT_LIMIT: usize = 256;
 
-/// A node's own words. They can quote the configuration, secrets included: `Debug` masks them, there is no `Display`,
-/// and who wants to print them redacts first. Control characters are gone, except line breaks and tabs.
+/// A node's own words. They can quote the configuration, secrets included: `Debug` masks them, there is no
+/// `Display`, and who wants to print them redacts first. Control characters are gone, except line breaks and
+/// tabs.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct NodeText(Zeroizing<String>);
 
@@ -61,7 +62,8 @@ fn clean(raw: &str, limit: usize, lines: bool) -> String {
     out
 }
 
-/// Characters that change how their neighbours are shown: direction overrides and isolates, line separators, the BOM.
+/// Characters that change how their neighbours are shown: direction overrides and isolates, line separators,
+/// the BOM.
 fn reorders(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

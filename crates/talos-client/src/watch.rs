@@ -46,7 +46,8 @@ enum Broken {
 }
 
 impl Watcher {
-    /// Both configurations of the type, from what there is. The first message only says that the watch stands.
+    /// Both configurations of the type, from what there is. The first message only says that the watch
+    /// stands.
     async fn open(&mut self) -> Result<Streaming<WatchResponse>, Failure> {
         let request = WatchRequest {
             namespace: CONFIG_NAMESPACE.into(),

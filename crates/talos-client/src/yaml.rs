@@ -1,4 +1,5 @@
-//! A reader for the little YAML that a talosconfig is: mappings, sequences and strings; anything cleverer is refused.
+//! A reader for the little YAML that a talosconfig is: mappings, sequences and strings; anything cleverer is
+//! refused.
 
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput};
 use zeroize::Zeroizing;
