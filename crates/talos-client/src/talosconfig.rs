@@ -2,15 +2,16 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use talos_config::Node;
 use zeroize::Zeroizing;
 
 use crate::access::{Access, AccessError};
-use crate::yaml::{self, Value, YamlError};
+use crate::yaml::{self, Wiped, YamlError};
 
 /// A talosconfig as read. It holds key material, so it has no `Debug`.
 pub struct Talosconfig {
     current: Option<String>,
-    contexts: Vec<(String, Value)>,
+    root: Wiped,
 }
 
 /// One context, checked.
@@ -104,16 +105,16 @@ impl Talosconfig {
     /// # Errors
     /// When it is not such YAML, or has no contexts.
     pub fn parse(text: &str) -> Result<Self, TalosconfigError> {
-        let root = yaml::read(text)?;
-        let current = match root.get("context") {
-            Some(Value::Scalar(name)) => Some(name.to_string()).filter(|name| !name.is_empty()),
-            _ => None,
-        };
-        let Value::Mapping(entries) = root else { return Err(TalosconfigError::NoContexts) };
-        match entries.into_iter().find(|(key, _)| key == "contexts") {
-            Some((_, Value::Mapping(contexts))) if !contexts.is_empty() => Ok(Self { current, contexts }),
-            _ => Err(TalosconfigError::NoContexts),
-        }
+        let root = yaml::read(text)?.ok_or(TalosconfigError::NoContexts)?;
+        let current = root.0.get("context").filter(|name| !name.is_null()).and_then(Node::text);
+        let current = current.filter(|name| !name.is_empty()).map(str::to_owned);
+        let file = Self { current, root };
+        if file.contexts().next().is_none() { Err(TalosconfigError::NoContexts) } else { Ok(file) }
+    }
+
+    fn contexts(&self) -> impl Iterator<Item = (&str, &Node)> {
+        let entries = self.root.0.get("contexts").and_then(Node::entries).unwrap_or_default();
+        entries.iter().filter_map(|(name, context)| Some((name.text()?, context)))
     }
 
     /// The context that the file chooses.
@@ -123,7 +124,7 @@ impl Talosconfig {
 
     /// The names of all contexts, in the file's order.
     pub fn names(&self) -> Vec<&str> {
-        self.contexts.iter().map(|(name, _)| name.as_str()).collect()
+        self.contexts().map(|(name, _)| name).collect()
     }
 
     /// A context by name; without one, that which the file chooses.
@@ -133,16 +134,16 @@ impl Talosconfig {
     pub fn context(&self, name: Option<&str>) -> Result<Context, TalosconfigError> {
         let known = || crate::text::short(&self.names().join(", "));
         let name = name.or(self.current()).ok_or_else(|| TalosconfigError::NoCurrent { known: known() })?;
-        let (name, value) = self.contexts.iter().find(|(found, _)| found == name).ok_or_else(|| {
+        let (name, value) = self.contexts().find(|(found, _)| *found == name).ok_or_else(|| {
             TalosconfigError::UnknownContext { wanted: crate::text::short(name), known: known() }
         })?;
         let fields = Fields { context: name, value };
         fields.refuse_others()?;
         let (ca, crt, key) = (fields.pem("ca")?, fields.pem("crt")?, fields.pem("key")?);
         let access = Access::from_pem(&ca, &crt, &key)
-            .map_err(|source| TalosconfigError::Access { context: name.clone(), source })?;
+            .map_err(|source| TalosconfigError::Access { context: name.into(), source })?;
         Ok(Context {
-            name: name.clone(),
+            name: name.into(),
             endpoints: fields.strings("endpoints")?,
             nodes: fields.strings("nodes")?,
             access,
@@ -152,32 +153,41 @@ impl Talosconfig {
 
 struct Fields<'a> {
     context: &'a str,
-    value: &'a Value,
+    value: &'a Node,
 }
 
 impl Fields<'_> {
+    /// The value of a field; a null is none.
+    fn get(&self, field: &str) -> Option<&Node> {
+        self.value.get(field).filter(|value| !value.is_null())
+    }
+
     fn refuse_others(&self) -> Result<(), TalosconfigError> {
-        let method = match (self.value.get("auth"), self.value.get("cluster")) {
-            (Some(Value::Mapping(methods)), _) if !methods.is_empty() => {
-                let names: Vec<String> =
-                    methods.iter().map(|(name, _)| format!("auth.{}", crate::text::short(name))).collect();
-                names.join(", ")
-            }
-            (Some(Value::Mapping(_)) | None, None) => return Ok(()),
-            (Some(Value::Mapping(_)) | None, Some(_)) => "cluster".into(),
-            (Some(_), _) => "auth".into(),
+        let method = match (self.get("auth"), self.get("cluster")) {
+            (None, None) => return Ok(()),
+            (None, Some(_)) => "cluster".into(),
+            (Some(auth), cluster) => match auth.entries() {
+                Some([]) if cluster.is_none() => return Ok(()),
+                Some([]) => "cluster".into(),
+                Some(methods) => {
+                    let names = methods.iter().filter_map(|(name, _)| name.text());
+                    let names: Vec<_> =
+                        names.map(|name| format!("auth.{}", crate::text::short(name))).collect();
+                    names.join(", ")
+                }
+                None => "auth".into(),
+            },
         };
         Err(TalosconfigError::Unsupported { context: self.context.into(), method })
     }
 
     fn pem(&self, field: &'static str) -> Result<Zeroizing<Vec<u8>>, TalosconfigError> {
-        let text = match self.value.get(field) {
-            Some(Value::Scalar(text)) if !text.is_empty() => text,
-            None | Some(Value::Scalar(_)) => {
-                return Err(TalosconfigError::Missing { context: self.context.into(), field });
-            }
-            Some(_) => return Err(self.shape(field, "one base64 text")),
-        };
+        let missing = || TalosconfigError::Missing { context: self.context.into(), field };
+        let value = self.get(field).ok_or_else(missing)?;
+        let text = value.text().ok_or_else(|| self.shape(field, "one base64 text"))?;
+        if text.is_empty() {
+            return Err(missing());
+        }
         // a folded text has blanks between its lines
         let packed: Zeroizing<Vec<u8>> =
             Zeroizing::new(text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect());
@@ -189,17 +199,9 @@ impl Fields<'_> {
 
     fn strings(&self, field: &'static str) -> Result<Vec<String>, TalosconfigError> {
         let shape = || self.shape(field, "a list of addresses");
-        match self.value.get(field) {
-            None => Ok(Vec::new()),
-            Some(Value::Sequence(items)) => items
-                .iter()
-                .map(|item| match item {
-                    Value::Scalar(text) => Ok(crate::text::short(text)),
-                    _ => Err(shape()),
-                })
-                .collect(),
-            Some(_) => Err(shape()),
-        }
+        let Some(value) = self.get(field) else { return Ok(Vec::new()) };
+        let elements = value.elements().ok_or_else(shape)?;
+        elements.iter().map(|item| item.text().map(crate::text::short).ok_or_else(shape)).collect()
     }
 
     fn shape(&self, field: &'static str, shape: &'static str) -> TalosconfigError {

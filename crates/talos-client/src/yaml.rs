@@ -1,164 +1,83 @@
-//! A reader for the little YAML that a talosconfig is: mappings, sequences and strings; anything cleverer is
-//! refused.
+//! A talosconfig as a tree that is wiped when it is dropped.
 
-use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput};
-use zeroize::Zeroizing;
+use talos_config::{Limits, Node, NodeKind, Pos, ReadError, read_stream};
+use zeroize::Zeroize;
 
-const SIZE_LIMIT: usize = 1 << 20;
-const DEPTH_LIMIT: usize = 16;
+const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 16, nodes: 20_000, alias_nodes: 20_000 };
 
-/// Why a text is not such YAML; says where, never what stands there.
+/// Why a text is no talosconfig's YAML; says where, never what stands there.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum YamlError {
-    /// Larger than any talosconfig.
-    #[error("The text has more than 1 MiB; a talosconfig is smaller")]
-    TooLarge,
-    /// Not YAML.
-    #[error("Not readable as YAML at line {line}, column {column}; correct the file there")]
-    Syntax {
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-    },
-    /// Anchors, aliases, tags, a second document, deep nesting.
-    #[error("Line {line}: {what} have no place in a talosconfig; write the value out")]
+    /// Not YAML, too large, or too deep.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Anchors, aliases, tags, a second document.
+    #[error("{pos}: {what} have no place in a talosconfig; write the value out")]
     Unsupported {
-        /// Line, from 1.
-        line: usize,
+        /// Where.
+        pos: Pos,
         /// What stands there.
         what: &'static str,
     },
     /// A key given twice.
-    #[error("Line {line}: the key `{key}` stands twice in one mapping; remove one of them")]
+    #[error("{pos}: the key `{key}` stands twice in one mapping; remove one of them")]
     Duplicate {
-        /// Line of the second, from 1.
-        line: usize,
+        /// Where the second stands.
+        pos: Pos,
         /// The key.
         key: String,
     },
 }
 
-pub(crate) enum Value {
-    Null,
-    Scalar(Zeroizing<String>),
-    Sequence(Vec<Value>),
-    Mapping(Vec<(String, Value)>),
-}
+/// A tree whose texts are overwritten when it goes.
+pub(crate) struct Wiped(pub(crate) Node);
 
-impl Value {
-    /// The value of a key of a mapping; none if this is no mapping, the key is missing, or it is null.
-    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
-        match self {
-            Value::Mapping(entries) => {
-                entries.iter().find(|(k, _)| k == key).map(|(_, v)| v).filter(|v| !matches!(v, Value::Null))
-            }
-            _ => None,
-        }
+impl Drop for Wiped {
+    fn drop(&mut self) {
+        wipe(&mut self.0);
     }
 }
 
-struct Reader<'a> {
-    parser: Parser<'a, StrInput<'a>>,
-    line: usize,
-}
-
-pub(crate) fn read(text: &str) -> Result<Value, YamlError> {
-    if text.len() > SIZE_LIMIT {
-        return Err(YamlError::TooLarge);
-    }
-    let mut options = Options::default();
-    options.set_emit_comments(false);
-    options.block_nesting_limit = DEPTH_LIMIT;
-    options.flow_nesting_limit = DEPTH_LIMIT;
-    let mut reader = Reader { parser: Parser::new_from_str_with_options(text, options), line: 1 };
-    let mut root = Value::Null;
-    let mut documents = 0;
-    loop {
-        match reader.next()? {
-            Event::StreamEnd => return Ok(root),
-            Event::DocumentStart(..) if documents == 1 => return Err(reader.unsupported("several documents")),
-            Event::DocumentStart(..) => {
-                documents += 1;
-                let first = reader.next()?;
-                root = reader.value(first, 0)?;
-            }
-            _ => {}
-        }
+fn wipe(node: &mut Node) {
+    match &mut node.kind {
+        NodeKind::Scalar { text, .. } => text.zeroize(),
+        NodeKind::Mapping(entries) => entries.iter_mut().for_each(|(key, value)| {
+            wipe(key);
+            wipe(value);
+        }),
+        NodeKind::Sequence(elements) => elements.iter_mut().for_each(wipe),
+        // refused below
+        NodeKind::Alias { .. } => {}
     }
 }
 
-impl<'a> Reader<'a> {
-    fn next(&mut self) -> Result<Event<'a>, YamlError> {
-        match self.parser.next_event() {
-            Some(Ok((event, span))) => {
-                self.line = line(&span);
-                Ok(event)
-            }
-            Some(Err(error)) => {
-                Err(YamlError::Syntax { line: error.marker().line(), column: error.marker().col() + 1 })
-            }
-            None => Ok(Event::StreamEnd),
-        }
+/// The one document of a text; none if it is empty.
+pub(crate) fn read(text: &str) -> Result<Option<Wiped>, YamlError> {
+    let mut roots = Vec::new();
+    for document in read_stream(text.as_bytes(), &LIMITS)? {
+        roots.extend(document.root.map(|root| (document.pos, Wiped(root))));
     }
-
-    fn unsupported(&self, what: &'static str) -> YamlError {
-        YamlError::Unsupported { line: self.line, what }
+    if let Some((pos, _)) = roots.get(1) {
+        return Err(YamlError::Unsupported { pos: *pos, what: "Several documents" });
     }
-
-    fn value(&mut self, event: Event<'a>, depth: usize) -> Result<Value, YamlError> {
-        if event.anchor_id().is_some_and(|id| id != 0) {
-            return Err(self.unsupported("anchors and aliases"));
-        }
-        if event.tag().is_some() {
-            return Err(self.unsupported("tags"));
-        }
-        if depth > DEPTH_LIMIT {
-            return Err(self.unsupported("deeply nested values"));
-        }
-        match event {
-            Event::Scalar(text, ScalarStyle::Plain, ..)
-                if matches!(&*text, "" | "~" | "null" | "Null" | "NULL") =>
-            {
-                Ok(Value::Null)
-            }
-            Event::Scalar(text, ..) => Ok(Value::Scalar(Zeroizing::new(text.into_owned()))),
-            Event::SequenceStart(..) => self.sequence(depth),
-            Event::MappingStart(..) => self.mapping(depth),
-            // an empty document, which has an end and nothing else
-            Event::DocumentEnd => Ok(Value::Null),
-            _ => Err(self.unsupported("anchors and aliases")),
-        }
+    let Some((_, root)) = roots.pop() else { return Ok(None) };
+    let mut clever = None;
+    root.0.walk(&mut |node| {
+        let what = if node.tag.is_some() {
+            Some("Tags")
+        } else if node.anchor.is_some() || matches!(node.kind, NodeKind::Alias { .. }) {
+            Some("Anchors and aliases")
+        } else {
+            None
+        };
+        clever = clever.or(what.map(|what| (node.pos, what)));
+    });
+    if let Some((pos, what)) = clever {
+        return Err(YamlError::Unsupported { pos, what });
     }
-
-    fn sequence(&mut self, depth: usize) -> Result<Value, YamlError> {
-        let mut items = Vec::new();
-        loop {
-            match self.next()? {
-                Event::SequenceEnd => return Ok(Value::Sequence(items)),
-                event => items.push(self.value(event, depth + 1)?),
-            }
-        }
+    if let Some(key) = root.0.duplicate_key() {
+        let name = crate::text::short(key.text().unwrap_or_default());
+        return Err(YamlError::Duplicate { pos: key.pos, key: name });
     }
-
-    fn mapping(&mut self, depth: usize) -> Result<Value, YamlError> {
-        let mut entries: Vec<(String, Value)> = Vec::new();
-        loop {
-            let key = match self.next()? {
-                Event::MappingEnd => return Ok(Value::Mapping(entries)),
-                Event::Scalar(text, _, 0, None) => text.into_owned(),
-                _ => return Err(self.unsupported("keys that are not plain strings")),
-            };
-            if entries.iter().any(|(known, _)| *known == key) {
-                return Err(YamlError::Duplicate { line: self.line, key: crate::text::short(&key) });
-            }
-            let event = self.next()?;
-            let value = self.value(event, depth + 1)?;
-            entries.push((key, value));
-        }
-    }
-}
-
-fn line(span: &Span) -> usize {
-    span.start.line()
+    Ok(Some(root))
 }

