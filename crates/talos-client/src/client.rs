@@ -127,9 +127,13 @@ impl Connection {
         let failed = |status: Status| Failure::from(status).asked(self.endpoint, key.what);
         let mut stream = self.state().list(request).await.map_err(failed)?.into_inner();
         let mut all = Vec::new();
+        let mut size = 0;
         while let Some(reply) = stream.message().await.map_err(failed)? {
-            if all.len() == LIST_LIMIT {
-                return Err(self.protocol(key.what, "more than 1000 resources of one type"));
+            size += reply.encoded_len();
+            if all.len() == LIST_LIMIT || size > MESSAGE_LIMIT {
+                return Err(
+                    self.protocol(key.what, "more than 1000 resources of one type, or 32 MiB of them")
+                );
             }
             let resource =
                 reply.resource.ok_or_else(|| self.protocol(key.what, "no resource in the answer"))?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -25,6 +26,10 @@ use crate::node::{Dial, Node};
 /// Go's gRPC servers hang up on clients that ping more often than every five minutes while nothing is sent.
 const PING_INTERVAL: Duration = Duration::from_secs(330);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A machine that lost its power is noticed by these probes, of which gRPC knows nothing.
+const PROBE_AFTER: Duration = Duration::from_secs(30);
+const PROBE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How long to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,9 +68,11 @@ impl Dial for Dialer {
 async fn connect(endpoint: Endpoint, access: &Access, request: Duration) -> Result<Connection, NodeError> {
     let stream = handshake(endpoint, access).await?;
     let unreachable = |cause| NodeError::Unreachable { endpoint, cause };
+    let origin: Uri = format!("https://{endpoint}").parse().map_err(|_| unreachable(Cause::Closed))?;
     // TLS is done below; `http` keeps tonic from asking for it again
     let channel = tonic::transport::Endpoint::from_shared(format!("http://{endpoint}"))
         .map_err(|_| unreachable(Cause::Closed))?
+        .origin(origin)
         .http2_keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_TIMEOUT)
         .connect_with_connector(OneConnection(Arc::new(Mutex::new(Some(TokioIo::new(stream))))))
@@ -88,6 +95,8 @@ async fn handshake(endpoint: Endpoint, access: &Access) -> Result<TlsStream<TcpS
     let unreachable = |error: std::io::Error| NodeError::Unreachable { endpoint, cause: from_io(&error) };
     let tcp = TcpStream::connect(endpoint.socket()).await.map_err(unreachable)?;
     tcp.set_nodelay(true).map_err(unreachable)?;
+    let probes = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_INTERVAL);
+    SockRef::from(&tcp).set_tcp_keepalive(&probes).map_err(unreachable)?;
     let name = ServerName::IpAddress(endpoint.ip().into());
     let stream = match TlsConnector::from(access.tls()).connect(name, tcp).await {
         Ok(stream) => stream,

@@ -168,6 +168,33 @@ pub enum ApplyError {
     },
 }
 
+impl NodeError {
+    /// The node's own words, if it said any; redact before printing.
+    pub fn message(&self) -> Option<&NodeText> {
+        match self {
+            NodeError::Refused { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+}
+
+impl ApplyError {
+    /// Whether the node may have taken the configuration all the same, or may yet take it.
+    pub fn may_be_applied(&self) -> bool {
+        matches!(self, ApplyError::Lost { .. })
+    }
+
+    /// The node's own words, if it said any; they quote the configuration, so redact before printing.
+    pub fn message(&self) -> Option<&NodeText> {
+        match self {
+            ApplyError::Rejected { message, .. }
+            | ApplyError::NeedsReboot { message, .. }
+            | ApplyError::Refused { message, .. } => Some(message),
+            _ => None,
+        }
+    }
+}
+
 /// How a call failed, before it is known what the call was for.
 pub(crate) enum Failure {
     /// Certainly not sent.

@@ -44,6 +44,33 @@ async fn bytes_arrive_and_come_back_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_configuration_of_megabytes_survives() {
+    let node = start("large", "worker");
+    let client = dial(&node, Role::Admin).await;
+    let mut wanted = CLUSTER.config("worker");
+    for n in 0..60_000 {
+        wanted.extend(
+            format!("# line {n}: a comment to make it larger than gRPC's default of 4 MiB\r\n").bytes(),
+        );
+    }
+    assert!(wanted.len() > 4 << 20);
+    client.apply(&wanted, Mode::NoReboot, false, LONG).await.unwrap();
+    assert!(*client.config().await.unwrap().active == wanted);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ok_is_not_yet_on_the_disk() {
+    let mut node = start("unwritten", "worker");
+    let client = dial(&node, Role::Admin).await;
+    node.fault(&Fault { skip_persistence: true, ..Fault::default() });
+    let wanted = with_sysctl(&CLUSTER.config("worker"), "32768");
+    client.apply(&wanted, Mode::NoReboot, false, LONG).await.unwrap();
+    assert_eq!(*client.config().await.unwrap().active, wanted);
+    node.reboot(false);
+    assert_eq!(*dial(&node, Role::Admin).await.config().await.unwrap().active, CLUSTER.config("worker"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn staged_waits_for_the_boot() {
     let mut node = start("staged", "worker");
     let client = dial(&node, Role::Admin).await;
@@ -72,6 +99,22 @@ async fn a_try_goes_back_by_itself() {
     }
     let read = client.config().await.unwrap();
     assert_eq!((&*read.active, read.persistent), (&config, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_try_goes_back_to_the_first() {
+    let node = start("retried", "worker");
+    let client = dial(&node, Role::Admin).await;
+    let config = CLUSTER.config("worker");
+    let [first, second] = ["1", "2"].map(|value| with_sysctl(&config, value));
+    let mut watch = client.watch_config().await.unwrap();
+    client.apply(&first, Mode::Try(LONG), false, LONG).await.unwrap();
+    client.apply(&second, Mode::Try(Duration::from_millis(100)), false, LONG).await.unwrap();
+    // what there is, both tries, one rollback
+    for _ in 0..4 {
+        assert!(matches!(watch.next().await, Some(ConfigEvent::Changed { which: Which::Active, .. })));
+    }
+    assert_eq!(*client.config().await.unwrap().active, first);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,7 +169,7 @@ async fn faulty(node: &mut TestNode, fault: Fault, deadline: Duration) -> (Apply
 async fn a_lost_answer_is_lost_and_the_configuration_is_there() {
     let mut node = start("lost", "worker");
     let (error, wanted) = faulty(&mut node, Fault { drop: true, ..Fault::default() }, LONG).await;
-    assert!(matches!(error, ApplyError::Lost { .. }), "{error:?}");
+    assert!(matches!(error, ApplyError::Lost { .. }) && error.may_be_applied(), "{error:?}");
     assert_eq!(*dial(&node, Role::Admin).await.config().await.unwrap().active, wanted);
 }
 

@@ -1,11 +1,11 @@
 use std::time::Duration;
 
-use bronzeward_testkit::node::{Cluster, Role};
+use bronzeward_testkit::node::{Cluster, NodeOptions, Role, TestNode};
 use talos_client::{Cause, Code, Deadlines, Dial, Dialer, Endpoint, NodeError};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
-use super::{LONG, access, access_of, dial, dialer, start, try_dial};
+use super::{CLUSTER, LONG, access, access_of, dial, dialer, start, try_dial};
 
 async fn refusal(endpoint: Endpoint) -> NodeError {
     dialer().dial(&endpoint, &access(Role::Admin)).await.err().expect("no node is there")
@@ -56,7 +56,7 @@ async fn another_clusters_access_is_refused_on_either_side() {
 
     // this cluster's CA with another cluster's certificate: the node notices, and TLS 1.3 tells it late
     let (ours, theirs) =
-        (super::CLUSTER.talosconfig_text(Role::Admin), Cluster::local("x").talosconfig_text(Role::Admin));
+        (CLUSTER.talosconfig_text(Role::Admin), Cluster::local("x").talosconfig_text(Role::Admin));
     let ca = |text: &str| text.lines().find(|line| line.contains("ca: ")).unwrap().to_owned();
     let mixed = theirs.replace(&ca(&theirs), &ca(&ours));
     let access = talos_client::Talosconfig::parse(&mixed).unwrap().context(None).unwrap().access;
@@ -102,4 +102,13 @@ async fn a_silent_node_is_lost_in_time() {
     assert!(matches!(error, NodeError::Lost { cause: Cause::Deadline, .. }), "{error:?}");
     assert!(matches!(client.facts().await, Err(NodeError::Lost { cause: Cause::Deadline, .. })));
     node.silence(false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_with_an_ipv6_address() {
+    let mut options = NodeOptions::new("six", "worker");
+    options.listen = "[::1]:0".parse().unwrap();
+    let node = TestNode::start(&CLUSTER, options);
+    let facts = dial(&node, Role::Admin).await.facts().await.unwrap();
+    assert_eq!(facts.addresses, ["::1".parse::<std::net::IpAddr>().unwrap()]);
 }
