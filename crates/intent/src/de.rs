@@ -100,7 +100,14 @@ impl<'de> de::Deserializer<'de> for NodeDeserializer<'_> {
             NodeKind::Mapping(_) => self.deserialize_map(visitor),
             NodeKind::Sequence(_) => self.deserialize_seq(visitor),
             _ if self.0.is_null() => visitor.visit_unit(),
-            _ => self.deserialize_str(visitor),
+            _ => match self.scalar("a value")? {
+                ("true", Style::Plain) => visitor.visit_bool(true),
+                ("false", Style::Plain) => visitor.visit_bool(false),
+                (text, Style::Plain) if text.parse::<u64>().is_ok_and(|n| n.to_string() == text) => {
+                    visitor.visit_u64(self.number()?)
+                }
+                (text, _) => visitor.visit_str(text),
+            },
         }
     }
 

@@ -171,7 +171,10 @@ pub(crate) fn misfit_finding(path: &str, misfit: crate::de::Misfit) -> Finding {
 }
 
 /// Reads a file that holds one document of our own and nothing else.
-pub(crate) fn read_own<T: serde::de::DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Finding> {
+///
+/// # Errors
+/// What does not fit, with its place.
+pub fn read_own<T: serde::de::DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Finding> {
     let documents = read_stream(bytes, &Limits::default()).map_err(|err| unreadable(path, &err))?;
     let mut roots = documents.iter().filter_map(|doc| doc.root.as_ref());
     let (Some(node), None) = (roots.next(), roots.next()) else {

@@ -16,6 +16,7 @@ pub mod lock;
 pub mod name;
 pub mod repository;
 pub mod selection;
+pub mod yaml_text;
 
 pub use cluster::{Assignment, Cluster, Machine, Platform, Profile, Role};
 pub use duration::Span;
