@@ -4,6 +4,8 @@
 //! drop, and leaves only through the store or into composed bytes.
 
 pub mod age_file;
+pub mod guard;
+pub mod ingest;
 pub mod keyed;
 pub mod reference;
 pub mod value;
