@@ -189,7 +189,7 @@ async fn unclear_codes_are_lost_whether_it_was_applied_or_not() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_answer_is_lost_and_another_apply_meanwhile_busy() {
     let mut node = start("late", "worker");
-    let fault = Fault { delay_ms: 2_000, ..Fault::default() };
+    let fault = Fault { delay_ms: 20_000, ..Fault::default() };
     let (error, wanted) = faulty(&mut node, fault, Duration::from_millis(300)).await;
     assert!(matches!(error, ApplyError::Lost { cause: Cause::Deadline, .. }), "{error:?}");
     let client = dial(&node, Role::Admin).await;
