@@ -2,5 +2,13 @@
 //!
 //! Knows no node and no clock. Composition and planning need no secret; only [`artifact`] resolves references.
 
+pub mod artifact;
+pub mod compose;
 pub mod plan;
+pub mod planner;
+mod reboot;
 pub mod view;
+
+pub use artifact::{Artifact, ArtifactError};
+pub use compose::{Composed, compose, compose_base};
+pub use planner::{Planned, Planner};

@@ -1,0 +1,410 @@
+//! Planning: for every machine whose result differs from what is Applied, one entry.
+
+use std::collections::BTreeMap;
+
+use bronzeward_intent::cluster::Machine;
+use bronzeward_intent::finding::{Code, TOP};
+use bronzeward_intent::{ClusterIntent, Finding, Findings, Intent, Name};
+use talos_config::{LeafValue, diff};
+
+use crate::compose::{Composed, compose, compose_base, tables};
+use crate::plan::{
+    AppliedBinding, Entry, Expects, FORMAT, Govern, GovernEntry, MachineEntry, Mode, Operation, Overwrites, Plan,
+    Reboot, Renderer, Subject, Target,
+};
+use crate::reboot;
+use crate::view::{AppliedView, MachineView, StateView};
+
+/// Codes of findings that planning makes.
+pub mod codes {
+    use bronzeward_intent::finding::Code;
+
+    /// A machine without Applied that nothing adopts.
+    pub const NEVER_ADOPTED: Code = Code("never-adopted");
+    /// An operation is in flight.
+    pub const IN_FLIGHT: Code = Code("in-flight");
+    /// What is Applied cannot be composed again.
+    pub const APPLIED_LOST: Code = Code("applied-unreadable");
+    /// Something that this version cannot do yet.
+    pub const UNSUPPORTED: Code = Code("not-supported");
+    /// There is nothing to revert.
+    pub const NOTHING_TO_REVERT: Code = Code("nothing-to-revert");
+}
+
+/// Gives the tree of an earlier commit of `main`.
+pub type IntentAt<'a> = dyn Fn(&str) -> Result<std::rc::Rc<Intent>, String> + 'a;
+
+/// Plans one tree against one state.
+pub struct Planner<'a> {
+    /// The tree.
+    pub intent: &'a Intent,
+    /// The state.
+    pub view: &'a StateView,
+    /// Earlier trees.
+    pub at: &'a IntentAt<'a>,
+}
+
+/// A plan, and what stands beside it.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    /// Machines that wait because governance differs.
+    pub waiting: Vec<String>,
+    /// Findings that refuse a machine, and warnings.
+    pub findings: Findings,
+    /// The composed documents, by cluster and machine.
+    pub composed: BTreeMap<(String, String), Composed>,
+}
+
+impl Planner<'_> {
+    /// The whole plan. A machine that cannot be planned is a finding; the others are planned all the same.
+    pub fn plan(&self) -> Planned {
+        let governed = self.govern_entry();
+        let mut planned =
+            Planned { plan: self.empty(), waiting: Vec::new(), findings: Findings::default(), composed: BTreeMap::new() };
+        for (cluster, of_cluster) in &self.intent.clusters {
+            for machine in of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name)) {
+                match self.composed_entry(cluster, machine) {
+                    Ok((composed, entry)) => {
+                        for warning in composed.warnings.iter() {
+                            planned.findings.push(warning.clone());
+                        }
+                        planned.composed.insert((cluster.to_string(), machine.to_string()), composed);
+                        match entry {
+                            Some(_) if governed.is_some() => planned.waiting.push(format!("{cluster}/{machine}")),
+                            Some(entry) => planned.plan.entries.push(Entry::Machine(Box::new(entry))),
+                            None => {}
+                        }
+                    }
+                    Err(findings) => planned.findings.extend(findings),
+                }
+            }
+        }
+        planned.plan.entries.extend(governed);
+        planned.plan.entries.sort_by_key(Entry::subject);
+        planned
+    }
+
+    /// A plan of a revert alone: computed from Applied and the drift, never part of a merge's plan.
+    ///
+    /// # Errors
+    /// Why there is nothing to revert, or why it cannot be.
+    pub fn revert_plan(&self, cluster: &str, machine: &str) -> Result<Plan, Findings> {
+        let entry = self.revert_entry(cluster, machine)?;
+        Ok(Plan { entries: vec![Entry::Machine(Box::new(entry))], ..self.empty() })
+    }
+
+    /// The entry of a subject as this tree and state give it, for the comparison with an approved one.
+    ///
+    /// # Errors
+    /// Why it cannot be computed.
+    pub fn entry(&self, subject: &Subject, operation: &str) -> Result<Option<Entry>, Findings> {
+        match subject {
+            Subject::Governance => Ok(self.govern_entry()),
+            Subject::Machine { cluster, machine } if operation == Operation::Revert.as_str() => {
+                self.revert_entry(cluster, machine).map(|entry| Some(Entry::Machine(Box::new(entry))))
+            }
+            Subject::Machine { cluster, machine } => {
+                let (cluster, machine) = names(cluster, machine)?;
+                self.composed_entry(&cluster, &machine).map(|(_, entry)| entry.map(|entry| Entry::Machine(Box::new(entry))))
+            }
+        }
+    }
+
+    fn empty(&self) -> Plan {
+        Plan {
+            format: FORMAT,
+            repository: self.intent.governance.repository.id.clone(),
+            shard: self.view.shard.clone(),
+            epoch: self.view.epoch.clone(),
+            renderer: Renderer {
+                tool: env!("CARGO_PKG_VERSION").to_owned(),
+                tables: format!("sha256:{}", talos_config::Tables::v1_13().digest().trim_start_matches("sha256:")),
+            },
+            entries: Vec::new(),
+        }
+    }
+
+    fn govern_entry(&self) -> Option<Entry> {
+        let to = &self.intent.governance.digest;
+        (*to != self.view.governed).then(|| {
+            let (turn, from) = (self.view.turn, self.view.governed.clone());
+            Entry::Govern(GovernEntry { operation: Govern::Govern, turn, from, to: to.clone() })
+        })
+    }
+
+    /// What composes a machine, and its entry if anything would be done.
+    ///
+    /// # Errors
+    /// Every finding that refuses.
+    pub fn composed_entry(
+        &self,
+        cluster: &Name,
+        machine: &Name,
+    ) -> Result<(Composed, Option<MachineEntry>), Findings> {
+        let of_cluster = self.intent.clusters.get(cluster).ok_or_else(|| absent(cluster, machine))?;
+        let file = of_cluster.machines.get(machine).ok_or_else(|| absent(cluster, machine))?;
+        let view = self.view.machine(cluster.as_str(), machine.as_str());
+        let composed = compose(self.intent, cluster, machine)?;
+        if view.in_flight {
+            let message = format!("An operation on `{cluster}/{machine}` is not finished");
+            return Err(finding(cluster, machine, codes::IN_FLIGHT, message, "`bronzeward status --wait` waits for it"));
+        }
+        let mut entry = self.blank(cluster, machine, of_cluster, file, &view);
+        if let Some(adopted) = self.adoption(cluster, machine, &view, &composed)? {
+            let (document, meaning) = adopted;
+            let document = document.as_ref().unwrap_or(&composed);
+            entry.operation = Operation::Adopt;
+            entry.mode = None;
+            entry.composed = Some(document.digest.clone());
+            entry.references = document.references.clone();
+            entry.expects = Some(Expects { meaning });
+            return Ok((composed, Some(entry)));
+        }
+        let Some(applied) = &view.applied else {
+            let message = format!("Nothing adopts `{cluster}/{machine}`, and what was never adopted gets nothing");
+            let help = format!("`bronzeward import {machine}` on a draft branch");
+            return Err(finding(cluster, machine, codes::NEVER_ADOPTED, message, &help));
+        };
+        let entry = self.change(cluster, machine, entry, &composed, applied, &view);
+        entry.map(|entry| (composed, entry))
+    }
+
+    fn change(
+        &self,
+        cluster: &Name,
+        machine: &Name,
+        mut entry: MachineEntry,
+        composed: &Composed,
+        applied: &AppliedView,
+        view: &MachineView,
+    ) -> Result<Option<MachineEntry>, Findings> {
+        let same = applied.composed.as_ref() == Some(&composed.digest)
+            && applied.references == composed.references_digest();
+        let moved = entry.target != applied.target;
+        if same && !moved {
+            return Ok(None);
+        }
+        entry.composed = Some(composed.digest.clone());
+        entry.references = composed.references.clone();
+        if same {
+            entry.operation = Operation::Readdress;
+            entry.mode = None;
+            entry.expects = Some(Expects { meaning: applied.meaning.clone() });
+            return Ok(Some(entry));
+        }
+        let mut risks: Vec<String> = composed.risks.iter().map(|risk| (*risk).to_owned()).collect();
+        if applied.target.contract != entry.target.contract {
+            risks.push("contract-changed".to_owned());
+        }
+        if moved {
+            risks.push("target-changed".to_owned());
+        }
+        if applied.composed.is_some() {
+            let old = self.applied_document(cluster, machine, applied)?;
+            let reasons = reboot::reasons(&old.config, &composed.config);
+            if unreadable(&old, composed) {
+                risks.push("unreadable-content".to_owned());
+            }
+            entry.reboot = Reboot { needed: !reasons.is_empty(), reasons };
+        } else {
+            // the node itself refuses what would need a boot
+            risks.push("reboot-unknown".to_owned());
+        }
+        if entry.reboot.needed {
+            entry.mode = Some(Mode::Staged);
+        }
+        risks.sort();
+        entry.risks = risks;
+        if let Some(drift) = &view.drift {
+            entry.overwrites = Some(Overwrites { drift: drift.sequence });
+            entry.expects = Some(Expects { meaning: drift.meaning.clone() });
+        } else {
+            entry.expects = Some(Expects { meaning: applied.meaning.clone() });
+        }
+        Ok(Some(entry))
+    }
+
+    /// Does the tree declare an adoption? Gives the base's own document when the base adopts, and the meaning.
+    fn adoption(
+        &self,
+        cluster: &Name,
+        machine: &Name,
+        view: &MachineView,
+        composed: &Composed,
+    ) -> Result<Option<(Option<Composed>, String)>, Findings> {
+        let selection = self.intent.selection(cluster, machine)?;
+        let imported = selection.base.header.as_ref().and_then(|header| header.imported.as_ref());
+        let imported = imported.filter(|imported| imported.machine == *machine);
+        let open = view.drift.as_ref().map(|drift| drift.sequence);
+        let wanted = match (&view.applied, open) {
+            (None, _) => imported.filter(|imported| imported.drift.is_none()),
+            (Some(_), Some(open)) => imported.filter(|imported| imported.drift == Some(open)),
+            (Some(_), None) => None,
+        };
+        if let Some(imported) = wanted {
+            let base = compose_base(self.intent, cluster, machine)?;
+            return Ok(Some((Some(base), imported.meaning.clone())));
+        }
+        let Some(open) = open.filter(|_| view.applied.is_some()) else { return Ok(None) };
+        let adopts = selection
+            .fragments
+            .iter()
+            .filter_map(|fragment| fragment.source.header.as_ref()?.adopts.as_ref())
+            .find(|adopts| adopts.machine == *machine && adopts.drift == open);
+        let _ = composed;
+        Ok(adopts.map(|adopts| (None, adopts.meaning.clone())))
+    }
+
+    fn blank(
+        &self,
+        cluster: &Name,
+        machine: &Name,
+        of_cluster: &ClusterIntent,
+        file: &Machine,
+        view: &MachineView,
+    ) -> MachineEntry {
+        let order = &of_cluster.cluster.rollout.order;
+        let wave = order.iter().position(|wave| *wave == file.role.wave()).unwrap_or(order.len());
+        MachineEntry {
+            cluster: cluster.to_string(),
+            machine: machine.to_string(),
+            identity: file.identity.clone(),
+            target: Target {
+                endpoint: file.endpoint.full(),
+                platform: file.platform.as_str().to_owned(),
+                role: file.role.as_str().to_owned(),
+                contract: of_cluster.cluster.contract.clone(),
+            },
+            operation: Operation::Apply,
+            mode: Some(Mode::NoReboot),
+            wave: wave as u64,
+            turn: view.turn,
+            composed: None,
+            references: Vec::new(),
+            applied: view.applied.as_ref().map(binding),
+            expects: None,
+            overwrites: None,
+            reboot: Reboot::default(),
+            risks: Vec::new(),
+        }
+    }
+
+    fn revert_entry(&self, cluster: &str, machine: &str) -> Result<MachineEntry, Findings> {
+        let (cluster, machine) = names(cluster, machine)?;
+        let view = self.view.machine(cluster.as_str(), machine.as_str());
+        let nothing = |message: &str| finding(&cluster, &machine, codes::NOTHING_TO_REVERT, message.to_owned(), "");
+        let applied = view.applied.as_ref().ok_or_else(|| nothing("The machine was never adopted"))?;
+        let drift = view.drift.as_ref().ok_or_else(|| nothing("No drift is open on the machine"))?;
+        if view.in_flight {
+            let message = "An operation on the machine is not finished".to_owned();
+            return Err(finding(&cluster, &machine, codes::IN_FLIGHT, message, "`bronzeward status --wait` waits for it"));
+        }
+        if applied.composed.is_none() {
+            let message = "What is Applied was adopted and no document composes it".to_owned();
+            let help = "adopt the drift, or approve the change that main holds";
+            return Err(finding(&cluster, &machine, codes::UNSUPPORTED, message, help));
+        }
+        let old = self.applied_document(&cluster, &machine, applied)?;
+        let order = old_order(self, applied, &cluster)?;
+        let role = applied.target.role.as_str();
+        let wave = order.iter().position(|wave| *wave == role).unwrap_or(order.len());
+        Ok(MachineEntry {
+            cluster: cluster.to_string(),
+            machine: machine.to_string(),
+            identity: applied.identity.clone(),
+            target: applied.target.clone(),
+            operation: Operation::Revert,
+            mode: Some(Mode::NoReboot),
+            wave: wave as u64,
+            turn: view.turn,
+            composed: Some(old.digest.clone()),
+            references: old.references.clone(),
+            applied: Some(binding(applied)),
+            expects: Some(Expects { meaning: drift.meaning.clone() }),
+            overwrites: Some(Overwrites { drift: drift.sequence }),
+            reboot: Reboot::default(),
+            risks: Vec::new(),
+        })
+    }
+
+    /// What is Applied, composed again from the commit that it reached.
+    ///
+    /// # Errors
+    /// When that commit is gone, or gives another document.
+    pub fn applied_document(
+        &self,
+        cluster: &Name,
+        machine: &Name,
+        applied: &AppliedView,
+    ) -> Result<Composed, Findings> {
+        let lost = |message: String| {
+            let help = "the commit that was applied must stay in the history of main";
+            finding(cluster, machine, codes::APPLIED_LOST, message, help)
+        };
+        let intent = (self.at)(&applied.commit).map_err(lost)?;
+        tables(cluster, &applied.target.contract)?;
+        let composed = if applied.base_only { compose_base(&intent, cluster, machine) } else { compose(&intent, cluster, machine) }?;
+        let same = Some(&composed.digest) == applied.composed.as_ref()
+            && composed.references_digest() == applied.references;
+        if same {
+            Ok(composed)
+        } else {
+            Err(lost(format!("The commit {} no longer composes what was applied", applied.commit)))
+        }
+    }
+}
+
+fn old_order(planner: &Planner<'_>, applied: &AppliedView, cluster: &Name) -> Result<Vec<&'static str>, Findings> {
+    let intent = (planner.at)(&applied.commit).map_err(|message| {
+        Findings::from(Finding::error("", TOP, codes::APPLIED_LOST, message, "the commit must stay in the history"))
+    })?;
+    let waves = intent.clusters.get(cluster).map(|of| of.cluster.rollout.order.clone()).unwrap_or_default();
+    Ok(waves
+        .into_iter()
+        .map(|wave| match wave {
+            bronzeward_intent::cluster::Wave::Workers => "worker",
+            bronzeward_intent::cluster::Wave::Controlplanes => "controlplane",
+        })
+        .collect())
+}
+
+fn binding(applied: &AppliedView) -> AppliedBinding {
+    AppliedBinding {
+        revision: applied.revision,
+        composed: applied.composed.clone(),
+        references: applied.references.clone(),
+    }
+}
+
+/// Does a reference in a field that holds code stand for other bytes than before?
+fn unreadable(old: &Composed, new: &Composed) -> bool {
+    const CODE: [&str; 6] = ["/content", "/contents", "/extraArgs", "/pods", "/args", "/pod"];
+    diff(&old.config, &new.config).iter().any(|change| {
+        matches!(change.new, Some(LeafValue::Opaque(_))) && CODE.iter().any(|place| change.pointer.contains(place))
+    })
+}
+
+fn names(cluster: &str, machine: &str) -> Result<(Name, Name), Findings> {
+    match (cluster.parse::<Name>(), machine.parse::<Name>()) {
+        (Ok(cluster), Ok(machine)) => Ok((cluster, machine)),
+        _ => Err(Finding::error(
+            "",
+            TOP,
+            bronzeward_intent::finding::codes::MISSING_REFERENCE,
+            format!("`{cluster}/{machine}` names no machine"),
+            "write CLUSTER/MACHINE",
+        )
+        .into()),
+    }
+}
+
+fn finding(cluster: &Name, machine: &Name, code: Code, message: String, help: &str) -> Findings {
+    Finding::error(format!("clusters/{cluster}/machines/{machine}.yaml"), TOP, code, message, help).into()
+}
+
+fn absent(cluster: &Name, machine: &Name) -> Findings {
+    let message = format!("There is no machine `{cluster}/{machine}` in this tree");
+    finding(cluster, machine, bronzeward_intent::finding::codes::MISSING_REFERENCE, message, "name one that exists")
+}
