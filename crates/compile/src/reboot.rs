@@ -47,8 +47,8 @@ pub(crate) fn reasons(old: &Config, new: &Config) -> Vec<String> {
 }
 
 fn immediate(pointer: &str) -> bool {
-    let below = |place: &&str| pointer.strip_prefix(**place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    IMMEDIATE.iter().any(|place| below(&place))
+    let below = |place: &&str| pointer.strip_prefix(*place).is_some_and(|rest| rest.is_empty() || rest.starts_with("/"));
+    IMMEDIATE.iter().any(below)
 }
 
 #[cfg(test)]

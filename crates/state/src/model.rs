@@ -66,6 +66,8 @@ impl fmt::Display for Owner {
 pub struct Seen {
     /// The tip of `main`.
     pub main: String,
+    /// The sequence number of the last act that the reconciler acknowledged.
+    pub act: u64,
 }
 
 /// The governance in force.

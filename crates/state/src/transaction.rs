@@ -99,6 +99,21 @@ impl Transaction {
         &mut self.installation
     }
 
+    /// The installation, with the edits so far.
+    pub fn peek(&self) -> &Installation {
+        &self.installation
+    }
+
+    /// Every machine of which something is known, with the edits so far.
+    pub fn statuses(&self) -> impl Iterator<Item = &Status> {
+        self.statuses.values()
+    }
+
+    /// The plan of a release that this very transaction records.
+    pub fn kept_plan(&self, sequence: u64) -> Option<&[u8]> {
+        self.files.get(&format!("{}/plan.json", snapshot::release_folder(sequence))).map(Vec::as_slice)
+    }
+
     /// What is known of a machine, with the edits so far.
     pub fn status(&self, cluster: &str, machine: &str) -> Status {
         let key = (cluster.to_owned(), machine.to_owned());
