@@ -256,12 +256,22 @@ impl Config {
         self.docs.iter().map(|d| d.id(&self.tables))
     }
 
-    /// Applies a patch. After an error the configuration must not be used.
+    /// Applies a patch. After an error the configuration is as it was.
     ///
     /// # Errors
     /// [`MergeError`] where Talos refuses or crashes, and where the result would depend on a reference's value.
     pub fn apply(&mut self, patch: &Patch) -> Result<Applied, MergeError> {
         let before = self.docs.clone();
+        if let Err(error) = self.steps(patch) {
+            self.docs = before;
+            return Err(error);
+        }
+        let same = before.len() == self.docs.len()
+            && before.iter().zip(&self.docs).all(|(a, b)| a.kind == b.kind && a.root == b.root);
+        Ok(Applied { changed: !same })
+    }
+
+    fn steps(&mut self, patch: &Patch) -> Result<(), MergeError> {
         for step in &patch.steps {
             match step {
                 Step::Delete(selector, source) => self.delete(selector, *source)?,
@@ -269,22 +279,17 @@ impl Config {
             }
         }
         self.legacy_first();
-        if let Some((first, second)) = clash(&self.tables, self.docs.iter()) {
-            let reason = if first.kind == second.kind {
-                MergeReason::DuplicateDocument
-            } else {
-                MergeReason::Conflict
-            };
-            return Err(MergeError {
-                document: second.id(&self.tables).to_string(),
-                path: String::new(),
-                origin: Some(origin(second.source, second.pos)),
-                reason,
-            });
-        }
-        let same = before.len() == self.docs.len()
-            && before.iter().zip(&self.docs).all(|(a, b)| a.kind == b.kind && a.root == b.root);
-        Ok(Applied { changed: !same })
+        let Some((first, second)) = clash(&self.tables, self.docs.iter()) else { return Ok(()) };
+        let reason = match first.kind == second.kind {
+            true => MergeReason::DuplicateDocument,
+            false => MergeReason::Conflict,
+        };
+        Err(MergeError {
+            document: second.id(&self.tables).to_string(),
+            path: String::new(),
+            origin: Some(origin(second.source, second.pos)),
+            reason,
+        })
     }
 
     fn merge(&mut self, right: &Doc) -> Result<(), MergeError> {

@@ -203,30 +203,27 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Replaces the values of one query parameter and sorts the query, as Talos does when it redacts a join token.
+/// Replaces the values of one query parameter, if it is there, and sorts and escapes the whole query anew, as
+/// Talos does when it redacts a join token.
 ///
-/// Nothing if the parameter is not there, or the query holds escapes whose printing is not certain.
+/// Nothing if the query holds what Go would drop.
 pub(crate) fn replace_query(query: &str, key: &str, value: &str) -> Option<String> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     for part in query.split('&').filter(|p| !p.is_empty()) {
+        if part.contains(';') {
+            return None;
+        }
         let (k, v) = part.split_once('=').unwrap_or((part, ""));
-        pairs.push((query_unescape(k)?, query_unescape(v)?));
+        let (k, v) = (query_unescape(k)?, query_unescape(v)?);
+        if k != key {
+            pairs.push((k, v));
+        } else if !pairs.iter().any(|(k, _)| k == key) {
+            pairs.push((k, value.to_owned()));
+        }
     }
-    let found = pairs.iter().position(|(k, _)| k == key)?;
-    pairs[found].1 = value.to_owned();
-    let mut index = 0;
-    pairs.retain(|(k, _)| {
-        index += 1;
-        k != key || index - 1 == found
-    });
     pairs.sort_by(|a, b| a.0.cmp(&b.0));
-    Some(
-        pairs
-            .iter()
-            .map(|(k, v)| format!("{}={}", query_escape(k), query_escape(v)))
-            .collect::<Vec<_>>()
-            .join("&"),
-    )
+    let escaped = pairs.iter().map(|(k, v)| format!("{}={}", query_escape(k), query_escape(v)));
+    Some(escaped.collect::<Vec<_>>().join("&"))
 }
 
 fn query_unescape(text: &str) -> Option<String> {

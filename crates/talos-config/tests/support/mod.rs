@@ -109,3 +109,11 @@ impl Tally {
         assert!(self.different.is_empty(), "{} cases differ", self.different.len());
     }
 }
+
+/// Fails with the first line that differs.
+pub fn assert_same(ours: &str, theirs: &str, what: &str) {
+    for (i, (a, b)) in ours.lines().zip(theirs.lines()).enumerate() {
+        assert_eq!(a, b, "{what}: line {}", i + 1);
+    }
+    assert_eq!(ours.len(), theirs.len(), "{what}: one output goes on where the other ends");
+}
