@@ -211,7 +211,11 @@ pub(crate) fn text_of(codec: &Codec, data: &Data) -> String {
 /// How a disk size is printed: short if that is exact, else in bytes. The second value says whether it is text.
 pub(crate) fn disk_size_text(size: u64) -> (String, bool) {
     let short = short_size(size);
-    if size % 1000 == 0 && humanize(&short) == Some(size) { (short, true) } else { (size.to_string(), false) }
+    if size.is_multiple_of(1000) && humanize(&short) == Some(size) {
+        (short, true)
+    } else {
+        (size.to_string(), false)
+    }
 }
 
 /// `go-humanize`'s short form with powers of 1000.

@@ -189,6 +189,9 @@ fn read(bytes: &[u8], limits: &Limits) -> Result<(Vec<YamlDocument>, Vec<Comment
         let (event, span) = event.map_err(|e| syntax(&e))?;
         builder.event(event, span)?;
     }
+    if text.contains('\t') {
+        builder.check_markers()?;
+    }
     Ok(builder.finish(bom, bytes.len()))
 }
 
@@ -250,6 +253,8 @@ struct Builder<'a> {
     anchors: HashMap<usize, Anchored>,
     nodes: usize,
     alias_nodes: usize,
+    /// Where scalars of several lines stand, in bytes.
+    multi_line: Vec<Range<usize>>,
 }
 
 impl<'a> Builder<'a> {
@@ -264,14 +269,14 @@ impl<'a> Builder<'a> {
             anchors: HashMap::new(),
             nodes: 0,
             alias_nodes: 0,
+            multi_line: Vec::new(),
         }
     }
 
     fn event(&mut self, event: Event<'a>, span: Span) -> Result<(), ReadError> {
         let pos = position(span.start.line(), span.start.col());
         if let Event::Anchor(id, name) = event {
-            self.anchor(id, name.into_owned());
-            return Ok(());
+            return self.anchor(id, name.into_owned(), pos);
         }
         if let Event::Comment(text, _) = event {
             self.comments.push(Comment { pos, text: text.into_owned() });
@@ -294,7 +299,7 @@ impl<'a> Builder<'a> {
                 self.check_indent(&span, pos)?;
                 let kind = NodeKind::Scalar { text: text.into_owned(), style };
                 self.pending =
-                    Some((Node { pos, tag: tag_text(tag.as_deref()), anchor: None, kind }, anchor));
+                    Some((Node { pos, tag: tag_text(tag.as_deref(), pos)?, anchor: None, kind }, anchor));
             }
             Event::SequenceStart(style, anchor, tag) => {
                 self.open(NodeKind::Sequence(Vec::new()), style, anchor, tag.as_deref(), pos)?;
@@ -312,25 +317,30 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn scalar_style(&self, style: ScalarStyle, span: &Span, pos: Pos) -> Result<Style, ReadError> {
-        let raw = match (span.start.byte_offset(), span.end.byte_offset()) {
-            (Some(start), Some(end)) => self.text.get(start..end).unwrap_or(""),
-            _ => "",
+    fn scalar_style(&mut self, style: ScalarStyle, span: &Span, pos: Pos) -> Result<Style, ReadError> {
+        let (start, end) = match (span.start.byte_offset(), span.end.byte_offset()) {
+            (Some(start), Some(end)) => (start, end),
+            _ => (0, 0),
         };
+        let raw = self.text.get(start..end).unwrap_or("");
+        let after = self.text.get(end..).unwrap_or("");
+        let multi_line = raw.trim_end().contains(['\n', '\r']);
+        if multi_line {
+            self.multi_line.push(start..end);
+            if self
+                .stack
+                .last()
+                .is_some_and(|o| o.key.is_none() && matches!(o.node.kind, NodeKind::Mapping(_)))
+            {
+                return Err(ambiguous(pos, "A key of several lines", "write it on one line"));
+            }
+        }
         Ok(match style {
             ScalarStyle::Plain => {
-                let rest = span.end.byte_offset().and_then(|end| self.text.get(end..)).unwrap_or("");
-                let mut next = rest.chars();
-                if !raw.is_empty()
-                    && self.stack.last().is_some_and(|o| o.flow)
-                    && next.next() == Some(':')
-                    && next.next().is_some_and(|c| ",[]{}".contains(c))
-                {
-                    return Err(ambiguous(
-                        pos,
-                        "A key directly before ':' and a bracket",
-                        "write a blank after ':'",
-                    ));
+                let flow = self.stack.last().is_some_and(|o| o.flow);
+                check_plain(raw, after, flow, pos)?;
+                if !flow {
+                    check_after(after.trim_start_matches([' ', '\t']).trim_start_matches(['\r', '\n']), pos)?;
                 }
                 Style::Plain
             }
@@ -339,9 +349,46 @@ impl<'a> Builder<'a> {
                 check_escapes(raw, pos)?;
                 Style::DoubleQuoted
             }
-            ScalarStyle::Literal => Style::Literal,
-            ScalarStyle::Folded => Style::Folded,
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                check_block(raw, pos)?;
+                check_after(after, pos)?;
+                if style == ScalarStyle::Literal { Style::Literal } else { Style::Folded }
+            }
         })
+    }
+
+    /// A tab after the `-` or `?` of a block collection is refused by YAML 1.1.
+    fn check_markers(&self) -> Result<(), ReadError> {
+        let mut offset = 0;
+        for (number, line) in self.text.split_inclusive('\n').enumerate() {
+            let mut rest = line.trim_start_matches(' ');
+            let tabbed = rest.trim_start_matches([' ', '\t']);
+            if rest.starts_with('\t') && (tabbed.starts_with("- ") || tabbed.starts_with("? ")) {
+                rest = tabbed;
+                let at = offset + line.len() - rest.len();
+                if !self.multi_line.iter().any(|span| span.contains(&at)) {
+                    let pos = position(number + 1, line.len() - rest.len());
+                    return Err(ambiguous(pos, "A tab before '-' or '?'", "indent with spaces"));
+                }
+            }
+            while let Some(after) = rest.strip_prefix(['-', '?']) {
+                let blanks = after.len() - after.trim_start_matches([' ', '\t']).len();
+                if after[..blanks].contains('\t') {
+                    let at = offset + line.len() - after.len();
+                    if !self.multi_line.iter().any(|span| span.contains(&at)) {
+                        let pos = position(number + 1, line.len() - after.len());
+                        return Err(ambiguous(pos, "A tab after '-' or '?'", "write a blank"));
+                    }
+                }
+                let next = after.trim_start_matches(' ');
+                if next.len() == after.len() {
+                    break;
+                }
+                rest = next;
+            }
+            offset += line.len();
+        }
+        Ok(())
     }
 
     /// Tabs as indentation, or after `-` and `?`, are refused by YAML 1.1.
@@ -369,12 +416,19 @@ impl<'a> Builder<'a> {
         if self.stack.len() >= self.limits.depth {
             return Err(ReadError::TooDeep { pos, limit: self.limits.depth });
         }
-        let node = Node { pos, tag: tag_text(tag), anchor: None, kind };
+        let node = Node { pos, tag: tag_text(tag, pos)?, anchor: None, kind };
         self.stack.push(Open { node, key: None, anchor, weight: 1, flow: style == StructureStyle::Flow });
         Ok(())
     }
 
-    fn anchor(&mut self, id: usize, name: String) {
+    fn anchor(&mut self, id: usize, name: String, pos: Pos) -> Result<(), ReadError> {
+        if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+            return Err(ambiguous(
+                pos,
+                "An anchor with other signs than letters, digits, '_' and '-'",
+                "rename it",
+            ));
+        }
         let node = match &mut self.pending {
             Some((node, _)) => Some(node),
             None => self.stack.last_mut().map(|o| &mut o.node),
@@ -383,6 +437,7 @@ impl<'a> Builder<'a> {
             node.anchor = Some(name.clone());
         }
         self.anchors.insert(id, Anchored { name, node: None });
+        Ok(())
     }
 
     fn alias(&mut self, id: usize, pos: Pos, _span: &Span) -> Result<(), ReadError> {
@@ -459,6 +514,64 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Refuses plain scalars that YAML 1.1 cuts elsewhere: around `?` and `:` in flow collections, and at tabs that
+/// indent a further line. `after` is the text that follows.
+fn check_plain(raw: &str, after: &str, flow: bool, pos: Pos) -> Result<(), ReadError> {
+    if raw.lines().skip(1).any(|l| l[..l.len() - l.trim_start().len()].contains('\t')) {
+        return Err(ambiguous(pos, "A tab that indents a further line of a value", "indent with spaces"));
+    }
+    if !flow || raw.is_empty() {
+        return Ok(());
+    }
+    let mut next = after.chars();
+    if next.next() == Some(':') && next.next().is_some_and(|c| ",[]{}".contains(c)) {
+        return Err(ambiguous(pos, "A key directly before ':' and a bracket", "write a blank after ':'"));
+    }
+    if raw.starts_with(':')
+        || raw.ends_with('?')
+        || raw.contains("? ")
+        || raw.contains("?\t")
+        || raw.contains("?\n")
+    {
+        return Err(ambiguous(
+            pos,
+            "An unquoted value with ':' in front or '?' before a blank in a flow collection",
+            "quote it",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a blank line or a comment that is indented with a tab right after a scalar: YAML 1.1 still takes it
+/// for a line of the scalar.
+fn check_after(after: &str, pos: Pos) -> Result<(), ReadError> {
+    for line in after.lines() {
+        let text = line.trim_start();
+        if line[..line.len() - text.len()].contains('\t') && (text.is_empty() || text.starts_with('#')) {
+            return Err(ambiguous(
+                pos,
+                "A tab in a blank line or before a comment after this value",
+                "use spaces",
+            ));
+        }
+        if !text.is_empty() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses block scalars with a tab where YAML 1.1 wants spaces.
+fn check_block(raw: &str, pos: Pos) -> Result<(), ReadError> {
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let lines = || raw.lines().skip(1);
+    let least = lines().filter(|l| !l.trim().is_empty()).map(indent).min().unwrap_or(usize::MAX);
+    if lines().any(|l| indent(l) < least && l.trim_start_matches(' ').starts_with('\t')) {
+        return Err(ambiguous(pos, "A tab in the indentation of a block of text", "indent with spaces"));
+    }
+    Ok(())
+}
+
 /// Refuses the escapes of JSON that YAML 1.1 does not have.
 fn check_escapes(raw: &str, pos: Pos) -> Result<(), ReadError> {
     let mut chars = raw.char_indices();
@@ -488,11 +601,13 @@ fn ambiguous(pos: Pos, construct: &'static str, way_out: &'static str) -> ReadEr
     ReadError::Ambiguous { pos, construct, way_out }
 }
 
-fn tag_text(tag: Option<&Tag>) -> Option<String> {
-    let tag = tag?;
+fn tag_text(tag: Option<&Tag>, pos: Pos) -> Result<Option<String>, ReadError> {
+    let Some(tag) = tag else { return Ok(None) };
     let text = format!("{}{}", tag.handle(), tag.suffix());
-    // `!` alone counts as no tag in the readers of Talos 1.12 and 1.13
-    if text == "!" { None } else { Some(text) }
+    if text == "!" {
+        return Err(ambiguous(pos, "The tag '!' without a name", "quote the value to make it text"));
+    }
+    Ok(Some(text))
 }
 
 #[cfg(test)]

@@ -224,10 +224,10 @@ impl Config {
         for doc in config.docs.iter_mut().filter(|d| d.id(&self.tables).kind == "SideroLinkConfig") {
             // Talos sorts the parameters even if there is no token among them
             let shape = doc.shape(&self.tables);
-            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, &shape, &["apiUrl".to_owned()]) {
-                if let Data::Url(url) = &mut val.data {
-                    url.query = replace_query(&url.query, "", "").unwrap_or_default();
-                }
+            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, &shape, &["apiUrl".to_owned()])
+                && let Data::Url(url) = &mut val.data
+            {
+                url.query = replace_query(&url.query, "", "").unwrap_or_default();
             }
         }
         for secret in self.redacted_paths() {

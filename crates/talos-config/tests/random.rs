@@ -1,5 +1,8 @@
 //! Random documents and patches of every kind, made from the tables, compared with Talos' own library.
 
+// helpers outside of test functions are test code too
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 mod support;
 
 use bronzeward_testkit::oracle::Oracle;

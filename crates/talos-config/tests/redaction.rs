@@ -1,5 +1,8 @@
 //! Redaction, compared with Talos' own.
 
+// helpers outside of test functions are test code too
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 mod support;
 
 use bronzeward_testkit::oracle::Oracle;
@@ -78,7 +81,7 @@ uniqueToken: ut-w
 
 fn load(text: &str) -> Config {
     let options = Options { opaque_tag: Some("!ref".to_owned()), ..Options::default() };
-    Config::load(&Tables::v1_13(), text.as_bytes(), SourceId(0), &options).unwrap()
+    Config::load(&Tables::v1_13(), text.as_bytes(), SourceId(0), &options).expect("the configuration loads")
 }
 
 #[test]

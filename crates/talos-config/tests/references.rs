@@ -1,5 +1,8 @@
 //! References, provenance, paths, differences and limits. These tests need no Go.
 
+// helpers outside of test functions are test code too
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 use std::time::Instant;
 
 use talos_config::{

@@ -1,6 +1,6 @@
 //! What the differential tests share: running one case through this library and through the oracle.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::print_stdout)]
 
 use std::fmt::Write as _;
 
@@ -59,7 +59,7 @@ pub fn ours(config: &str, patches: &[&str]) -> Result<String, String> {
     for patch in &all {
         loaded.apply(patch).map_err(|e| e.to_string())?;
     }
-    loaded.encode().map(|b| String::from_utf8(b).unwrap()).map_err(|e| e.to_string())
+    loaded.encode().map(|b| String::from_utf8(b).expect("output is UTF-8")).map_err(|e| e.to_string())
 }
 
 /// Counts outcomes and keeps the differences.
