@@ -270,7 +270,7 @@ impl Config {
 
     /// Every value that is set and printed, document by document in the order of fields, with where it came from.
     pub fn leaves(&self) -> impl Iterator<Item = Leaf> + '_ {
-        self.docs.iter().flatten_leaves(&self.tables)
+        self.docs.iter().flat_map(|doc| leaves_of(&self.tables, doc))
     }
 
     /// The path of a place, by the place of its document in the encoded configuration: `doc[1]/name`.
@@ -442,29 +442,22 @@ fn trim_all(tables: &Tables, val: &mut Val, shape: &Shape) {
     }
 }
 
-trait FlattenLeaves<'a> {
-    fn flatten_leaves(self, tables: &'a Tables) -> impl Iterator<Item = Leaf> + 'a;
-}
-
-impl<'a, I: Iterator<Item = &'a Doc> + 'a> FlattenLeaves<'a> for I {
-    fn flatten_leaves(self, tables: &'a Tables) -> impl Iterator<Item = Leaf> + 'a {
-        self.flat_map(move |doc| {
-            let (id, mut leaves) = (doc.id(tables), Vec::new());
-            visit(tables, &doc.root, &doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
-                if let Some(origin) = val.origin {
-                    leaves.push(Leaf {
-                        document: id.clone(),
-                        pointer: pointer(path),
-                        origin,
-                        overrode: val.overrode,
-                        class: class(shape, tables),
-                        value: leaf_value(tables, shape, val),
-                    });
-                }
+/// The leaves of one document.
+pub(crate) fn leaves_of(tables: &Tables, doc: &Doc) -> Vec<Leaf> {
+    let (id, mut leaves) = (doc.id(tables), Vec::new());
+    visit(tables, &doc.root, &doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
+        if let Some(origin) = val.origin {
+            leaves.push(Leaf {
+                document: id.clone(),
+                pointer: pointer(path),
+                origin,
+                overrode: val.overrode,
+                class: class(shape, tables),
+                value: leaf_value(tables, shape, val),
             });
-            leaves
-        })
-    }
+        }
+    });
+    leaves
 }
 
 impl Tables {

@@ -105,6 +105,9 @@ fn merging_with_references() {
         applied(interfaces, "machine: {network: {interfaces: [{interface: a}]}}"),
         Err(MergeReason::OpaqueDependent)
     );
+    let files = "apiVersion: v1alpha1\nkind: ExtensionServiceConfig\nname: a\nconfigFiles: [!ref f@1]\n";
+    let more = "apiVersion: v1alpha1\nkind: ExtensionServiceConfig\nname: a\nconfigFiles: [{content: x, mountPath: /a}]\n";
+    assert_eq!(applied(files, more), Err(MergeReason::OpaqueDependent));
     // a reference can be deleted and replaced
     let out = applied(
         "machine: {ca: !ref a@1, type: x}",
@@ -173,6 +176,21 @@ fn every_leaf_knows_where_it_came_from() {
     config.apply(&patch("machine:\n  token: b\n")).unwrap();
     let token = config.leaves().find(|l| l.pointer == "/machine/token").unwrap();
     assert_eq!(token.overrode.unwrap().source, SourceId(0));
+}
+
+#[test]
+fn a_patch_names_its_leaves() {
+    let right = patch("machine:\n  token: b\n  certSANs: [y]\n  ca: {$patch: delete}\n");
+    let found: Vec<_> = right.leaves().map(|l| (l.pointer, l.origin.pos.line)).collect();
+    assert_eq!(found, [("/machine/token".to_owned(), 2), ("/machine/certSANs/0".to_owned(), 3)]);
+}
+
+#[test]
+fn a_failed_patch_changes_nothing() {
+    let mut config = load("machine: {token: a, ca: !ref a@1}");
+    let before = encoded(&config);
+    assert!(config.apply(&patch("machine: {token: b, ca: {crt: YWJj}}")).is_err());
+    assert_eq!(encoded(&config), before);
 }
 
 #[test]
@@ -264,6 +282,15 @@ fn hostile_input_is_refused_quickly() {
         bomb.push_str(&format!("      a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 10].join(", ")));
     }
     let large = "machine:\n  certSANs:\n".to_owned() + &"    - abcdefgh\n".repeat(400_000);
+    let many: String =
+        (0..15_000).map(|i| format!("---\napiVersion: v1alpha1\nkind: LinkConfig\nname: a{i}\n")).collect();
+    let mut config = load(&many);
+    config.apply(&patch("apiVersion: v1alpha1\nkind: LinkConfig\nname: a7\nmtu: 5\n")).unwrap();
+    let keys: String = (0..20_000).map(|i| format!("    k{i}: x\n")).collect();
+    let sysctls = format!("machine:\n  sysctls:\n{keys}");
+    load(&sysctls).apply(&patch(&sysctls)).unwrap();
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    let start = Instant::now();
     for text in [deep, lists, bomb, large] {
         assert!(matches!(refused(&text), ConfigError::Read(_)));
     }
