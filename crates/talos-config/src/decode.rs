@@ -1,6 +1,6 @@
 //! From nodes to typed values, strictly, by the tables.
 
-use crate::codec;
+use crate::codec::{self, Misfit};
 use crate::error::ConfigError;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::path::pointer;
@@ -289,6 +289,13 @@ impl<'a> Decoder<'a> {
         Ok(Data::Text(self.raw(node, "text")?.to_owned()))
     }
 
+    fn unfit(&self, node: &Node, misfit: Misfit) -> ConfigError {
+        match misfit {
+            Misfit::Wants(want) => self.misfit(node, &want),
+            Misfit::Unsupported(what) => self.not_handled(node.pos, &what, "write it in a plainer form"),
+        }
+    }
+
     fn misfit(&self, node: &Node, expected: &str) -> ConfigError {
         ConfigError::Value { pos: node.pos, path: self.here(), expected: expected.to_owned() }
     }
@@ -330,7 +337,7 @@ impl<'a> Decoder<'a> {
             Codec::Duration => match self.scalar(node).map_err(|_| self.wrong(node, "a duration"))? {
                 Scalar::Plain(Plain::Int(0), _) => Ok(Data::Int(0)),
                 Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => {
-                    codec::duration(text).map_err(|want| self.misfit(node, &want))
+                    codec::duration(text).map_err(|misfit| self.unfit(node, misfit))
                 }
                 _ => Err(self.misfit(node, "a duration such as 30s or 1h30m")),
             },
@@ -351,7 +358,7 @@ impl<'a> Decoder<'a> {
             },
             Codec::PortRange => {
                 let port = self.whole(node).map_err(|_| self.wrong(node, "a port or a range of ports"))?;
-                codec::port_range(port, self.raw(node, "a port")?).map_err(|want| self.misfit(node, &want))
+                codec::port_range(port, self.raw(node, "a port")?).map_err(|misfit| self.unfit(node, misfit))
             }
             Codec::Url => {
                 let text = self.raw(node, "a URL")?;
@@ -359,11 +366,11 @@ impl<'a> Decoder<'a> {
                     let endpoint = self.tables.ty(id).name.ends_with(".Endpoint");
                     return Ok(if endpoint { Data::Url(Box::default()) } else { Data::Zero });
                 }
-                codec::decode_text(codec, text).map_err(|want| self.misfit(node, &want))
+                codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))
             }
             _ => {
                 let text = self.raw(node, "a scalar")?;
-                codec::decode_text(codec, text).map_err(|want| self.misfit(node, &want))
+                codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))
             }
         }
     }

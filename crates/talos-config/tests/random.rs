@@ -106,6 +106,9 @@ impl Gen {
                 "\"https://c/%7Ex!\"",
                 "\"https://d?\"",
                 "\"https://u:p@e/f#g\"",
+                "\"file:/x\"",
+                "\"file:///y/\"",
+                "a/b",
                 "null",
             ],
             "network.Addr" | "netip.Addr" => {
