@@ -179,10 +179,10 @@ pub(crate) fn at<'v>(
     shape: &'v Shape,
     path: &[String],
 ) -> Option<(&'v Val, &'v Shape)> {
-    if let (Data::Ptr(inner), Shape::Ptr(s)) = (&val.data, tables.base(shape)) {
-        if !path.is_empty() {
-            return at(tables, inner, s, path);
-        }
+    if let (Data::Ptr(inner), Shape::Ptr(s)) = (&val.data, tables.base(shape))
+        && !path.is_empty()
+    {
+        return at(tables, inner, s, path);
     }
     let Some((first, rest)) = path.split_first() else { return Some((val, shape)) };
     match (&val.data, tables.base(shape)) {
@@ -207,10 +207,10 @@ pub(crate) fn at<'v>(
                 if !field.inline && &field.key == first {
                     return at(tables, v, &field.shape, rest);
                 }
-                if field.inline {
-                    if let Some(found) = at(tables, v, &field.shape, path) {
-                        return Some(found);
-                    }
+                if field.inline
+                    && let Some(found) = at(tables, v, &field.shape, path)
+                {
+                    return Some(found);
                 }
             }
             None
@@ -270,7 +270,7 @@ impl Config {
 
     /// Every value that is set and printed, document by document in the order of fields, with where it came from.
     pub fn leaves(&self) -> impl Iterator<Item = Leaf> + '_ {
-        self.docs.iter().flatten_leaves(&self.tables)
+        self.docs.iter().flat_map(|doc| leaves_of(&self.tables, doc))
     }
 
     /// The path of a place, by the place of its document in the encoded configuration: `doc[1]/name`.
@@ -318,10 +318,10 @@ impl Config {
         let tables = self.tables.clone();
         let doc = &mut self.docs[index];
         let identity = tables.0.kinds[doc.kind].name.as_deref();
-        if let [only] = path.segments.as_slice() {
-            if matches!(only.as_str(), "apiVersion" | "kind") || Some(only.as_str()) == identity {
-                return Err(AccessError::NoReference { path: shown, what: "an identity" });
-            }
+        if let [only] = path.segments.as_slice()
+            && (matches!(only.as_str(), "apiVersion" | "kind") || Some(only.as_str()) == identity)
+        {
+            return Err(AccessError::NoReference { path: shown, what: "an identity" });
         }
         let shape = doc.shape(&tables);
         let nothing = || AccessError::Nothing { path: shown.clone() };
@@ -366,10 +366,10 @@ impl Config {
                 let resolved = value(&text, &Path::of(&id, &at_pointer), origin).map_err(|source| {
                     ResolveError::Missing { document: document.clone(), path: at_pointer.clone(), source }
                 })?;
-                let unfit = |source| ResolveError::Unfit {
+                let unfit = |source: ConfigError| ResolveError::Unfit {
                     document: document.clone(),
                     path: at_pointer.clone(),
-                    source,
+                    source: Box::new(source),
                 };
                 let Some((slot, field)) = at_mut(&tables, &mut doc.root, &shape, &path) else { continue };
                 let source = slot.origin.map_or_else(SourceId::default, |o| o.source);
@@ -424,11 +424,11 @@ fn is_empty(data: &Data, shape: &Shape, tables: &Tables) -> bool {
 
 /// Inline manifests are trimmed when they are decoded, so also when a reference in them gets its value.
 fn trim_all(tables: &Tables, val: &mut Val, shape: &Shape) {
-    if let Shape::Type(id) = shape {
-        if let Body::Leaf(Codec::InlineManifests(inner)) = &tables.ty(*id).body {
-            trim_manifests(val, tables, inner);
-            return;
-        }
+    if let Shape::Type(id) = shape
+        && let Body::Leaf(Codec::InlineManifests(inner)) = &tables.ty(*id).body
+    {
+        trim_manifests(val, tables, inner);
+        return;
     }
     match (&mut val.data, tables.base(shape)) {
         (Data::Ptr(inner), Shape::Ptr(s)) => trim_all(tables, inner, s),
@@ -442,29 +442,22 @@ fn trim_all(tables: &Tables, val: &mut Val, shape: &Shape) {
     }
 }
 
-trait FlattenLeaves<'a> {
-    fn flatten_leaves(self, tables: &'a Tables) -> impl Iterator<Item = Leaf> + 'a;
-}
-
-impl<'a, I: Iterator<Item = &'a Doc> + 'a> FlattenLeaves<'a> for I {
-    fn flatten_leaves(self, tables: &'a Tables) -> impl Iterator<Item = Leaf> + 'a {
-        self.flat_map(move |doc| {
-            let (id, mut leaves) = (doc.id(tables), Vec::new());
-            visit(tables, &doc.root, &doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
-                if let Some(origin) = val.origin {
-                    leaves.push(Leaf {
-                        document: id.clone(),
-                        pointer: pointer(path),
-                        origin,
-                        overrode: val.overrode,
-                        class: class(shape, tables),
-                        value: leaf_value(tables, shape, val),
-                    });
-                }
+/// The leaves of one document.
+pub(crate) fn leaves_of(tables: &Tables, doc: &Doc) -> Vec<Leaf> {
+    let (id, mut leaves) = (doc.id(tables), Vec::new());
+    visit(tables, &doc.root, &doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
+        if let Some(origin) = val.origin {
+            leaves.push(Leaf {
+                document: id.clone(),
+                pointer: pointer(path),
+                origin,
+                overrode: val.overrode,
+                class: class(shape, tables),
+                value: leaf_value(tables, shape, val),
             });
-            leaves
-        })
-    }
+        }
+    });
+    leaves
 }
 
 impl Tables {

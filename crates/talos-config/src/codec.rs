@@ -9,20 +9,34 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::scalar::{format_duration, parse_duration};
 use crate::tables::Codec;
-use crate::url::Url;
+use crate::url::{Url, UrlError};
 use crate::value::Data;
 
 /// The redaction mark that certificate keys take in place of base64.
 pub(crate) const REDACTED: &str = "******";
 
-type Decoded = Result<Data, String>;
+/// Why a text does not fit.
+pub(crate) enum Misfit {
+    /// What would have been right.
+    Wants(String),
+    /// What Talos takes, but this engine cannot do exactly.
+    Unsupported(String),
+}
+
+impl From<String> for Misfit {
+    fn from(want: String) -> Self {
+        Misfit::Wants(want)
+    }
+}
+
+type Decoded = Result<Data, Misfit>;
 
 /// Decodes the text of a leaf type that takes its text from any scalar.
 pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
     let or_zero = |value: Option<String>, want: &str| match value {
         _ if text.is_empty() => Ok(Data::Zero),
         Some(value) => Ok(Data::Text(value)),
-        None => Err(want.to_owned()),
+        None => Err(want.to_owned().into()),
     };
     match codec {
         Codec::Enum { .. } => decode_enum(codec, text),
@@ -30,11 +44,11 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
         Codec::Size if text.is_empty() => Ok(Data::Zero),
         Codec::Size if text.contains('%') => match percentage(text) {
             true => Ok(Data::Size { percent: Some(text.to_owned()), bytes: None }),
-            false => Err("a percentage from 0% to 100%".to_owned()),
+            false => Err("a percentage from 0% to 100%".to_owned().into()),
         },
         Codec::Size => match byte_size(text) {
             Some(bytes) => Ok(Data::Size { percent: None, bytes: Some(bytes) }),
-            None => Err("a size such as 10GiB or 50%".to_owned()),
+            None => Err("a size such as 10GiB or 50%".to_owned().into()),
         },
         Codec::Raw => or_zero(Some(text.to_owned()), ""),
         Codec::Addr => or_zero(addr(text), "an IP address"),
@@ -45,7 +59,8 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
         Codec::HardwareAddr => or_zero(hardware_addr(text), "a hardware address such as 02:00:00:00:00:01"),
         Codec::Url => match Url::parse(text) {
             Ok(url) => Ok(Data::Url(Box::new(url))),
-            Err(want) => Err(format!("a URL with {want}")),
+            Err(UrlError::Invalid(want)) => Err(format!("a URL with {want}").into()),
+            Err(UrlError::Unsupported(what)) => Err(Misfit::Unsupported(format!("a URL {what}"))),
         },
         Codec::Base64 { redactable } if *redactable && text == REDACTED => Ok(Data::Bytes(text.into())),
         Codec::Base64 { .. } => {
@@ -53,22 +68,22 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
             STANDARD
                 .decode(clean)
                 .map(Data::Bytes)
-                .map_err(|_| "base64 with padding, as `base64 -w0` prints".to_owned())
+                .map_err(|_| "base64 with padding, as `base64 -w0` prints".to_owned().into())
         }
         Codec::DiskSize => match humanize(text) {
             Some(size) => Ok(Data::Int(i128::from(size))),
-            None => Err("a size such as 10GB".to_owned()),
+            None => Err("a size such as 10GB".to_owned().into()),
         },
         Codec::DiskSizeMatcher => match disk_matcher(text) {
             Some(matcher) => Ok(Data::Text(matcher)),
-            None => Err("a comparison such as '>= 10GB'".to_owned()),
+            None => Err("a comparison such as '>= 10GB'".to_owned().into()),
         },
-        _ => Err("a value of a type that this version cannot decode".to_owned()),
+        _ => Err("a value of a type that this version cannot decode".to_owned().into()),
     }
 }
 
 fn decode_enum(codec: &Codec, text: &str) -> Decoded {
-    let Codec::Enum { texts, zero_is, exact, empty, .. } = codec else { return Err(String::new()) };
+    let Codec::Enum { texts, zero_is, exact, empty, .. } = codec else { return Err(String::new().into()) };
     if text.is_empty() && *empty {
         return Ok(Data::Zero);
     }
@@ -76,8 +91,8 @@ fn decode_enum(codec: &Codec, text: &str) -> Decoded {
     match found {
         Some(i) if Some(i) == *zero_is => Ok(Data::Zero),
         Some(i) => Ok(Data::Text(texts[i].clone())),
-        None if texts.len() > 20 => Err(format!("one of {}, ...", texts[..6].join(", "))),
-        None => Err(format!("one of {}", texts.join(", "))),
+        None if texts.len() > 20 => Err(format!("one of {}, ...", texts[..6].join(", ")).into()),
+        None => Err(format!("one of {}", texts.join(", ")).into()),
     }
 }
 
@@ -180,7 +195,7 @@ pub(crate) fn port_range(port: Option<i128>, text: &str) -> Decoded {
     match text.split_once('-').and_then(|(lo, hi)| Some((number(lo)?, number(hi)?))) {
         Some((lo, hi)) if lo == hi => Ok(Data::Text(lo.to_string())),
         Some((lo, hi)) => Ok(Data::Text(format!("{lo}-{hi}"))),
-        None => Err("a port or a range such as 100-200".to_owned()),
+        None => Err("a port or a range such as 100-200".to_owned().into()),
     }
 }
 
@@ -188,7 +203,7 @@ pub(crate) fn port_range(port: Option<i128>, text: &str) -> Decoded {
 pub(crate) fn duration(text: &str) -> Decoded {
     parse_duration(text)
         .map(|d| Data::Int(i128::from(d)))
-        .ok_or_else(|| "a duration such as 30s or 1h30m".to_owned())
+        .ok_or_else(|| "a duration such as 30s or 1h30m".to_owned().into())
 }
 
 /// The text that Go's `String` gives for a leaf value, for delete selectors and output.
@@ -211,7 +226,11 @@ pub(crate) fn text_of(codec: &Codec, data: &Data) -> String {
 /// How a disk size is printed: short if that is exact, else in bytes. The second value says whether it is text.
 pub(crate) fn disk_size_text(size: u64) -> (String, bool) {
     let short = short_size(size);
-    if size % 1000 == 0 && humanize(&short) == Some(size) { (short, true) } else { (size.to_string(), false) }
+    if size.is_multiple_of(1000) && humanize(&short) == Some(size) {
+        (short, true)
+    } else {
+        (size.to_string(), false)
+    }
 }
 
 /// `go-humanize`'s short form with powers of 1000.

@@ -1,5 +1,8 @@
 //! Configurations and patches: streams of documents, loaded, merged, encoded.
 
+use std::collections::{HashMap, HashSet};
+
+use crate::access::{Leaf, at, leaves_of};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::emit::{Damage, Emitter, Out, difference};
@@ -10,7 +13,7 @@ use crate::node::{Node, NodeKind, Pos, Style};
 use crate::path::{DocumentId, pointer};
 use crate::reader::{Limits, YamlDocument, read_stream};
 use crate::tables::{Shape, Tables};
-use crate::value::{SourceId, Val};
+use crate::value::{Data, SourceId, Val};
 
 /// How a stream is loaded.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +48,7 @@ pub struct Config {
 /// A strategic merge patch.
 #[derive(Clone, Debug)]
 pub struct Patch {
+    tables: Tables,
     steps: Vec<Step>,
 }
 
@@ -93,7 +97,7 @@ struct Loader<'a> {
     tables: &'a Tables,
     source: SourceId,
     options: &'a Options,
-    seen: Vec<(String, String, String)>,
+    seen: HashSet<(String, String, String)>,
 }
 
 impl Loader<'_> {
@@ -114,8 +118,15 @@ impl Loader<'_> {
         let info = &self.tables.0.kinds[kind];
         let mut decoder = Decoder::new(self.tables, self.source, self.options.opaque_tag.as_deref());
         let value = decoder.value(&Shape::Type(info.root), root)?;
+        let shape = Shape::Type(info.root);
         let name = match &info.name {
-            Some(key) => Some(self.identity(root, key)?.unwrap_or_default()),
+            Some(key) => {
+                self.identity(root, key)?;
+                match at(self.tables, &value, &shape, std::slice::from_ref(key)).map(|(v, _)| &v.data) {
+                    Some(Data::Text(name)) => Some(name.clone()),
+                    _ => Some(String::new()),
+                }
+            }
             None => None,
         };
         Ok(Some(Doc { kind, name, root: value, pos: root.pos, source: self.source }))
@@ -179,7 +190,7 @@ impl Loader<'_> {
             let id = if id.2.is_empty() { id.1 } else { format!("{}/{}", id.1, id.2) };
             return Err(ConfigError::DuplicateDocument { pos, id });
         }
-        self.seen.push(id);
+        self.seen.insert(id);
         Ok(())
     }
 
@@ -190,17 +201,18 @@ impl Loader<'_> {
 
 /// The first two documents that cannot stand together: the same one twice, or kinds that exclude each other.
 fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'d Doc, &'d Doc)> {
-    let docs: Vec<&Doc> = docs.collect();
-    for (i, second) in docs.iter().enumerate() {
-        for first in &docs[..i] {
-            let kinds = (&tables.0.kinds[first.kind], &tables.0.kinds[second.kind]);
-            let same = first.kind == second.kind && first.name == second.name;
-            let excluded = first.name == second.name
-                && (kinds.0.conflicts.contains(&kinds.1.kind) || kinds.1.conflicts.contains(&kinds.0.kind));
-            if same || excluded {
-                return Some((first, second));
-            }
+    let mut seen: HashMap<(&str, Option<&str>), &Doc> = HashMap::new();
+    let mut excluded: HashMap<(&str, Option<&str>), &Doc> = HashMap::new();
+    for doc in docs {
+        let kind = &tables.0.kinds[doc.kind];
+        let id = (kind.kind.as_str(), doc.name.as_deref());
+        let mut others = kind.conflicts.iter().map(|k| (k.as_str(), doc.name.as_deref()));
+        let found = seen.get(&id).or_else(|| excluded.get(&id)).copied();
+        if let Some(first) = found.or_else(|| others.find_map(|other| seen.get(&other).copied())) {
+            return Some((first, doc));
         }
+        seen.insert(id, doc);
+        excluded.extend(kind.conflicts.iter().map(|k| ((k.as_str(), doc.name.as_deref()), doc)));
     }
     None
 }
@@ -226,7 +238,7 @@ impl Config {
         source: SourceId,
         options: &Options,
     ) -> Result<Config, ConfigError> {
-        let mut loader = Loader { tables, source, options, seen: Vec::new() };
+        let mut loader = Loader { tables, source, options, seen: HashSet::new() };
         let mut docs = Vec::new();
         for document in loader.read(bytes)? {
             docs.extend(loader.document(&document)?);
@@ -256,12 +268,22 @@ impl Config {
         self.docs.iter().map(|d| d.id(&self.tables))
     }
 
-    /// Applies a patch. After an error the configuration must not be used.
+    /// Applies a patch. After an error the configuration is as it was.
     ///
     /// # Errors
     /// [`MergeError`] where Talos refuses or crashes, and where the result would depend on a reference's value.
     pub fn apply(&mut self, patch: &Patch) -> Result<Applied, MergeError> {
         let before = self.docs.clone();
+        if let Err(error) = self.steps(patch) {
+            self.docs = before;
+            return Err(error);
+        }
+        let same = before.len() == self.docs.len()
+            && before.iter().zip(&self.docs).all(|(a, b)| a.kind == b.kind && a.root == b.root);
+        Ok(Applied { changed: !same })
+    }
+
+    fn steps(&mut self, patch: &Patch) -> Result<(), MergeError> {
         for step in &patch.steps {
             match step {
                 Step::Delete(selector, source) => self.delete(selector, *source)?,
@@ -269,22 +291,17 @@ impl Config {
             }
         }
         self.legacy_first();
-        if let Some((first, second)) = clash(&self.tables, self.docs.iter()) {
-            let reason = if first.kind == second.kind {
-                MergeReason::DuplicateDocument
-            } else {
-                MergeReason::Conflict
-            };
-            return Err(MergeError {
-                document: second.id(&self.tables).to_string(),
-                path: String::new(),
-                origin: Some(origin(second.source, second.pos)),
-                reason,
-            });
-        }
-        let same = before.len() == self.docs.len()
-            && before.iter().zip(&self.docs).all(|(a, b)| a.kind == b.kind && a.root == b.root);
-        Ok(Applied { changed: !same })
+        let Some((first, second)) = clash(&self.tables, self.docs.iter()) else { return Ok(()) };
+        let reason = match first.kind == second.kind {
+            true => MergeReason::DuplicateDocument,
+            false => MergeReason::Conflict,
+        };
+        Err(MergeError {
+            document: second.id(&self.tables).to_string(),
+            path: String::new(),
+            origin: Some(origin(second.source, second.pos)),
+            reason,
+        })
     }
 
     fn merge(&mut self, right: &Doc) -> Result<(), MergeError> {
@@ -385,7 +402,7 @@ impl Patch {
         source: SourceId,
         options: &Options,
     ) -> Result<Patch, ConfigError> {
-        let mut loader = Loader { tables, source, options, seen: Vec::new() };
+        let mut loader = Loader { tables, source, options, seen: HashSet::new() };
         let mut loaded: Vec<Step> = Vec::new();
         for mut document in loader.read(bytes)? {
             if let Some(NodeKind::Sequence(_)) = document.root.as_ref().map(|r| &r.kind) {
@@ -411,7 +428,18 @@ impl Patch {
             Step::Merge(doc) if Some(doc.kind) == legacy => 1,
             _ => 2,
         });
-        Ok(Patch { steps: loaded })
+        Ok(Patch { tables: tables.clone(), steps: loaded })
+    }
+
+    /// Every value that the patch sets, with its place in the patch. Compared by origin with
+    /// [`Config::leaves`] after all patches, it shows which values did not reach the result. Deletions set
+    /// nothing.
+    pub fn leaves(&self) -> impl Iterator<Item = Leaf> + '_ {
+        let docs = self.steps.iter().filter_map(|s| match s {
+            Step::Merge(doc) => Some(doc),
+            Step::Delete(..) => None,
+        });
+        docs.flat_map(|doc| leaves_of(&self.tables, doc))
     }
 }
 

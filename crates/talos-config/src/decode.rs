@@ -1,12 +1,11 @@
 //! From nodes to typed values, strictly, by the tables.
 
-use crate::codec;
+use crate::codec::{self, Misfit};
 use crate::error::ConfigError;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::path::pointer;
 use crate::scalar::{Plain, old_bool, resolve};
 use crate::tables::{Body, Codec, Shape, Struct, Tables, TypeId};
-use crate::url::Url;
 use crate::value::{Data, Origin, SourceId, Val};
 
 type Result<T> = std::result::Result<T, ConfigError>;
@@ -224,14 +223,14 @@ impl<'a> Decoder<'a> {
             NodeKind::Sequence(_) => self.list(&Shape::Any, node),
             NodeKind::Mapping(entries) => {
                 for (key, _) in entries {
-                    if let Ok(Scalar::Plain(plain, _)) = self.scalar(key.resolved()) {
-                        if plain != Plain::Text {
-                            return Err(self.not_handled(
-                                key.pos,
-                                "a key that is not read as text",
-                                "quote the key",
-                            ));
-                        }
+                    if let Ok(Scalar::Plain(plain, _)) = self.scalar(key.resolved())
+                        && plain != Plain::Text
+                    {
+                        return Err(self.not_handled(
+                            key.pos,
+                            "a key that is not read as text",
+                            "quote the key",
+                        ));
                     }
                 }
                 self.map(&Shape::Any, node)
@@ -290,6 +289,13 @@ impl<'a> Decoder<'a> {
         Ok(Data::Text(self.raw(node, "text")?.to_owned()))
     }
 
+    fn unfit(&self, node: &Node, misfit: Misfit) -> ConfigError {
+        match misfit {
+            Misfit::Wants(want) => self.misfit(node, &want),
+            Misfit::Unsupported(what) => self.not_handled(node.pos, &what, "write it in a plainer form"),
+        }
+    }
+
     fn misfit(&self, node: &Node, expected: &str) -> ConfigError {
         ConfigError::Value { pos: node.pos, path: self.here(), expected: expected.to_owned() }
     }
@@ -331,7 +337,7 @@ impl<'a> Decoder<'a> {
             Codec::Duration => match self.scalar(node).map_err(|_| self.wrong(node, "a duration"))? {
                 Scalar::Plain(Plain::Int(0), _) => Ok(Data::Int(0)),
                 Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => {
-                    codec::duration(text).map_err(|want| self.misfit(node, &want))
+                    codec::duration(text).map_err(|misfit| self.unfit(node, misfit))
                 }
                 _ => Err(self.misfit(node, "a duration such as 30s or 1h30m")),
             },
@@ -352,19 +358,19 @@ impl<'a> Decoder<'a> {
             },
             Codec::PortRange => {
                 let port = self.whole(node).map_err(|_| self.wrong(node, "a port or a range of ports"))?;
-                codec::port_range(port, self.raw(node, "a port")?).map_err(|want| self.misfit(node, &want))
+                codec::port_range(port, self.raw(node, "a port")?).map_err(|misfit| self.unfit(node, misfit))
             }
             Codec::Url => {
                 let text = self.raw(node, "a URL")?;
                 if text.is_empty() {
                     let endpoint = self.tables.ty(id).name.ends_with(".Endpoint");
-                    return Ok(if endpoint { Data::Url(Box::new(Url::default())) } else { Data::Zero });
+                    return Ok(if endpoint { Data::Url(Box::default()) } else { Data::Zero });
                 }
-                codec::decode_text(codec, text).map_err(|want| self.misfit(node, &want))
+                codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))
             }
             _ => {
                 let text = self.raw(node, "a scalar")?;
-                codec::decode_text(codec, text).map_err(|want| self.misfit(node, &want))
+                codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))
             }
         }
     }
@@ -375,10 +381,10 @@ pub(crate) fn field_shape(tables: &Tables, s: &Struct, path: &[usize]) -> Shape 
     let (mut current, mut shape) = (s, Shape::Any);
     for index in path {
         shape = current.fields[*index].shape.clone();
-        if let Shape::Type(id) = &shape {
-            if let Body::Struct(inner) = &tables.ty(*id).body {
-                current = inner;
-            }
+        if let Shape::Type(id) = &shape
+            && let Body::Struct(inner) = &tables.ty(*id).body
+        {
+            current = inner;
         }
     }
     shape
@@ -436,10 +442,10 @@ pub(crate) fn trim_manifests(val: &mut Val, tables: &Tables, shape: &Shape) {
     };
     let Data::List(list) = &mut val.data else { return };
     for manifest in list {
-        if let Data::Struct(fields) = &mut manifest.data {
-            if let Some(Data::Text(text)) = fields.get_mut(*index).map(|v| &mut v.data) {
-                *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).to_owned();
-            }
+        if let Data::Struct(fields) = &mut manifest.data
+            && let Some(Data::Text(text)) = fields.get_mut(*index).map(|v| &mut v.data)
+        {
+            *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).to_owned();
         }
     }
 }

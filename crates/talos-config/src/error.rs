@@ -296,7 +296,7 @@ pub enum ResolveError<E: std::error::Error + 'static> {
         path: String,
         /// What the decoder says; it quotes no value.
         #[source]
-        source: ConfigError,
+        source: Box<ConfigError>,
     },
     /// The value is empty or zero, which Talos treats like an absent one.
     #[error(

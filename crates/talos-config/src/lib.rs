@@ -1,5 +1,23 @@
 //! Talos machine configuration documents: parse, merge, redact, diff, encode. No I/O.
 //!
+//! A configuration is loaded strictly into typed values ([`Config::load`]), patched by Talos' strategic merge
+//! ([`Patch::load`], [`Config::apply`]) and printed ([`Config::encode`]) byte for byte as Talos' library of the same
+//! minor prints it without comments. Every value keeps its origin ([`Config::leaves`]). A scalar with the tag of
+//! [`Options::opaque_tag`] is a reference: a value that is not zero and otherwise unknown, until
+//! [`Config::resolve`] gives it one.
+//!
+//! What cannot be done exactly as Talos does is refused with a message. Refused although Talos takes it:
+//!
+//! - tags other than `!!str`, `!!binary` and the reference's; merge keys `<<`; keys that are no text;
+//! - unquoted dates in free-form values, and keys of nested free-form mappings that are not read as text;
+//! - URLs that are opaque (`mailto:x`), have no host and no path, a zone, or unusual signs in the host;
+//! - text that Talos' encoder would damage (see [`EncodeError::Lossy`]), keys above 128 bytes or with line breaks;
+//! - deletions in documents that do not exist, and whatever makes Talos crash (see [`MergeReason`]);
+//! - empty patches and JSON patches (RFC 6902);
+//! - YAML that its versions 1.1 and 1.2 read differently (see [`ReadError`]), and UTF-16.
+//!
+//! Errors name keys, paths and places, never values; `Debug` forms of types that hold values do not show them.
+//!
 //! ```
 //! use talos_config::{Config, Options, Patch, SourceId, Tables};
 //!
@@ -24,6 +42,7 @@ mod error;
 mod merge;
 pub mod node;
 pub mod path;
+mod quirks;
 pub mod reader;
 mod scalar;
 mod secrets;

@@ -1,5 +1,7 @@
 //! Merging two values of one type by Talos' rules.
 
+use std::collections::HashMap;
+
 use crate::error::MergeReason;
 use crate::tables::{Body, Codec, Merge, Refused, Shape, Tables};
 use crate::value::{Data, Origin, Val};
@@ -187,12 +189,13 @@ impl<'a> Merger<'a> {
         }
         let nils =
             matches!(self.tables.base(inner), Shape::Any | Shape::Ptr(_) | Shape::List(_) | Shape::Map(_));
+        let Data::Map(lefts) = &mut left.data else { return Ok(()) };
+        let index = key_index(lefts);
         for (key, r) in entries {
-            let Data::Map(lefts) = &mut left.data else { continue };
-            match lefts.iter_mut().find(|(k, _)| k == key) {
+            match index.get(key).map(|i| &mut lefts[*i].1) {
                 None => lefts.push((key.clone(), r.clone())),
-                Some((_, l)) if nils && matches!(l.data, Data::Zero) => take(l, r),
-                Some((_, l)) => {
+                Some(l) if nils && matches!(l.data, Data::Zero) => take(l, r),
+                Some(l) => {
                     self.path.push(key.clone());
                     self.merge(l, r, inner, How::default())?;
                     self.path.pop();
@@ -212,9 +215,10 @@ impl<'a> Merger<'a> {
             left.origin = right.origin;
         }
         let Data::Map(lefts) = &mut left.data else { return };
+        let index = key_index(lefts);
         for (key, r) in entries {
-            match lefts.iter_mut().find(|(k, _)| k == key) {
-                Some((_, l)) => take(l, r),
+            match index.get(key) {
+                Some(i) => take(&mut lefts[*i].1, r),
                 None => lefts.push((key.clone(), r.clone())),
             }
         }
@@ -289,6 +293,9 @@ impl<'a> Merger<'a> {
         identity: &[String],
         last: bool,
     ) -> std::result::Result<Option<usize>, Failure> {
+        if lefts.iter().chain([right]).any(|v| matches!(v.data, Data::Opaque(_))) {
+            return Err(self.fail(MergeReason::OpaqueDependent, right));
+        }
         let right_inner = right.pointee();
         if matches!(element, Shape::Ptr(_)) && matches!(right.data, Data::Zero) {
             return Err(self.fail(MergeReason::NullElement, right));
@@ -405,6 +412,11 @@ impl<'a> Merger<'a> {
             Body::Leaf(_) => false,
         }
     }
+}
+
+/// Where each key stands, so that merging large maps stays linear. Keys of one side are unique.
+fn key_index(entries: &[(String, Val)]) -> HashMap<String, usize> {
+    entries.iter().enumerate().map(|(i, (key, _))| (key.clone(), i)).collect()
 }
 
 fn contains_opaque(val: Option<&Val>) -> bool {

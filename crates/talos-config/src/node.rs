@@ -141,10 +141,10 @@ impl Node {
             NodeKind::Mapping(entries) => {
                 let mut seen = HashSet::new();
                 for (key, value) in entries {
-                    if let Some(text) = key.text() {
-                        if !seen.insert(text) {
-                            return Some(key);
-                        }
+                    if let Some(text) = key.text()
+                        && !seen.insert(text)
+                    {
+                        return Some(key);
                     }
                     if let Some(found) = key.duplicate_key().or_else(|| value.duplicate_key()) {
                         return Some(found);

@@ -12,6 +12,7 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StructureStyle,
 use thiserror::Error;
 
 use crate::node::{Node, NodeKind, Pos, Style};
+use crate::quirks::{ambiguous, check_after, check_block, check_characters, check_escapes, check_plain};
 
 /// How much a stream may hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,6 +190,9 @@ fn read(bytes: &[u8], limits: &Limits) -> Result<(Vec<YamlDocument>, Vec<Comment
         let (event, span) = event.map_err(|e| syntax(&e))?;
         builder.event(event, span)?;
     }
+    if text.contains('\t') {
+        builder.check_markers()?;
+    }
     Ok(builder.finish(bom, bytes.len()))
 }
 
@@ -199,29 +203,6 @@ fn syntax(error: &ScanError) -> ReadError {
 
 fn position(line: usize, col: usize) -> Pos {
     Pos { line: u32::try_from(line).unwrap_or(u32::MAX), column: u32::try_from(col + 1).unwrap_or(u32::MAX) }
-}
-
-/// Refuses control characters, and the line breaks of YAML 1.1 that YAML 1.2 takes for text.
-fn check_characters(text: &str) -> Result<(), ReadError> {
-    let mut pos = Pos { line: 1, column: 1 };
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\n' => pos = Pos { line: pos.line + 1, column: 1 },
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' => pos = Pos { line: pos.line + 1, column: 1 },
-            '\t' => pos.column += 1,
-            '\u{0}'..='\u{1f}'
-            | '\u{85}'
-            | '\u{2028}'
-            | '\u{2029}'
-            | '\u{feff}'
-            | '\u{fffe}'
-            | '\u{ffff}' => return Err(ReadError::Character { pos, code: c as u32 }),
-            _ => pos.column += 1,
-        }
-    }
-    Ok(())
 }
 
 /// A collection that is still open.
@@ -250,6 +231,8 @@ struct Builder<'a> {
     anchors: HashMap<usize, Anchored>,
     nodes: usize,
     alias_nodes: usize,
+    /// Where scalars of several lines stand, in bytes.
+    multi_line: Vec<Range<usize>>,
 }
 
 impl<'a> Builder<'a> {
@@ -264,14 +247,14 @@ impl<'a> Builder<'a> {
             anchors: HashMap::new(),
             nodes: 0,
             alias_nodes: 0,
+            multi_line: Vec::new(),
         }
     }
 
     fn event(&mut self, event: Event<'a>, span: Span) -> Result<(), ReadError> {
         let pos = position(span.start.line(), span.start.col());
         if let Event::Anchor(id, name) = event {
-            self.anchor(id, name.into_owned());
-            return Ok(());
+            return self.anchor(id, name.into_owned(), pos);
         }
         if let Event::Comment(text, _) = event {
             self.comments.push(Comment { pos, text: text.into_owned() });
@@ -294,7 +277,7 @@ impl<'a> Builder<'a> {
                 self.check_indent(&span, pos)?;
                 let kind = NodeKind::Scalar { text: text.into_owned(), style };
                 self.pending =
-                    Some((Node { pos, tag: tag_text(tag.as_deref()), anchor: None, kind }, anchor));
+                    Some((Node { pos, tag: tag_text(tag.as_deref(), pos)?, anchor: None, kind }, anchor));
             }
             Event::SequenceStart(style, anchor, tag) => {
                 self.open(NodeKind::Sequence(Vec::new()), style, anchor, tag.as_deref(), pos)?;
@@ -312,25 +295,30 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn scalar_style(&self, style: ScalarStyle, span: &Span, pos: Pos) -> Result<Style, ReadError> {
-        let raw = match (span.start.byte_offset(), span.end.byte_offset()) {
-            (Some(start), Some(end)) => self.text.get(start..end).unwrap_or(""),
-            _ => "",
+    fn scalar_style(&mut self, style: ScalarStyle, span: &Span, pos: Pos) -> Result<Style, ReadError> {
+        let (start, end) = match (span.start.byte_offset(), span.end.byte_offset()) {
+            (Some(start), Some(end)) => (start, end),
+            _ => (0, 0),
         };
+        let raw = self.text.get(start..end).unwrap_or("");
+        let after = self.text.get(end..).unwrap_or("");
+        let multi_line = raw.trim_end().contains(['\n', '\r']);
+        if multi_line {
+            self.multi_line.push(start..end);
+            if self
+                .stack
+                .last()
+                .is_some_and(|o| o.key.is_none() && matches!(o.node.kind, NodeKind::Mapping(_)))
+            {
+                return Err(ambiguous(pos, "A key of several lines", "write it on one line"));
+            }
+        }
         Ok(match style {
             ScalarStyle::Plain => {
-                let rest = span.end.byte_offset().and_then(|end| self.text.get(end..)).unwrap_or("");
-                let mut next = rest.chars();
-                if !raw.is_empty()
-                    && self.stack.last().is_some_and(|o| o.flow)
-                    && next.next() == Some(':')
-                    && next.next().is_some_and(|c| ",[]{}".contains(c))
-                {
-                    return Err(ambiguous(
-                        pos,
-                        "A key directly before ':' and a bracket",
-                        "write a blank after ':'",
-                    ));
+                let flow = self.stack.last().is_some_and(|o| o.flow);
+                check_plain(raw, after, flow, pos)?;
+                if !flow {
+                    check_after(after.trim_start_matches([' ', '\t']).trim_start_matches(['\r', '\n']), pos)?;
                 }
                 Style::Plain
             }
@@ -339,9 +327,46 @@ impl<'a> Builder<'a> {
                 check_escapes(raw, pos)?;
                 Style::DoubleQuoted
             }
-            ScalarStyle::Literal => Style::Literal,
-            ScalarStyle::Folded => Style::Folded,
+            ScalarStyle::Literal | ScalarStyle::Folded => {
+                check_block(raw, pos)?;
+                check_after(after, pos)?;
+                if style == ScalarStyle::Literal { Style::Literal } else { Style::Folded }
+            }
         })
+    }
+
+    /// A tab after the `-` or `?` of a block collection is refused by YAML 1.1.
+    fn check_markers(&self) -> Result<(), ReadError> {
+        let mut offset = 0;
+        for (number, line) in self.text.split_inclusive('\n').enumerate() {
+            let mut rest = line.trim_start_matches(' ');
+            let tabbed = rest.trim_start_matches([' ', '\t']);
+            if rest.starts_with('\t') && (tabbed.starts_with("- ") || tabbed.starts_with("? ")) {
+                rest = tabbed;
+                let at = offset + line.len() - rest.len();
+                if !self.multi_line.iter().any(|span| span.contains(&at)) {
+                    let pos = position(number + 1, line.len() - rest.len());
+                    return Err(ambiguous(pos, "A tab before '-' or '?'", "indent with spaces"));
+                }
+            }
+            while let Some(after) = rest.strip_prefix(['-', '?']) {
+                let blanks = after.len() - after.trim_start_matches([' ', '\t']).len();
+                if after[..blanks].contains('\t') {
+                    let at = offset + line.len() - after.len();
+                    if !self.multi_line.iter().any(|span| span.contains(&at)) {
+                        let pos = position(number + 1, line.len() - after.len());
+                        return Err(ambiguous(pos, "A tab after '-' or '?'", "write a blank"));
+                    }
+                }
+                let next = after.trim_start_matches(' ');
+                if next.len() == after.len() {
+                    break;
+                }
+                rest = next;
+            }
+            offset += line.len();
+        }
+        Ok(())
     }
 
     /// Tabs as indentation, or after `-` and `?`, are refused by YAML 1.1.
@@ -369,12 +394,19 @@ impl<'a> Builder<'a> {
         if self.stack.len() >= self.limits.depth {
             return Err(ReadError::TooDeep { pos, limit: self.limits.depth });
         }
-        let node = Node { pos, tag: tag_text(tag), anchor: None, kind };
+        let node = Node { pos, tag: tag_text(tag, pos)?, anchor: None, kind };
         self.stack.push(Open { node, key: None, anchor, weight: 1, flow: style == StructureStyle::Flow });
         Ok(())
     }
 
-    fn anchor(&mut self, id: usize, name: String) {
+    fn anchor(&mut self, id: usize, name: String, pos: Pos) -> Result<(), ReadError> {
+        if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+            return Err(ambiguous(
+                pos,
+                "An anchor with other signs than letters, digits, '_' and '-'",
+                "rename it",
+            ));
+        }
         let node = match &mut self.pending {
             Some((node, _)) => Some(node),
             None => self.stack.last_mut().map(|o| &mut o.node),
@@ -383,6 +415,7 @@ impl<'a> Builder<'a> {
             node.anchor = Some(name.clone());
         }
         self.anchors.insert(id, Anchored { name, node: None });
+        Ok(())
     }
 
     fn alias(&mut self, id: usize, pos: Pos, _span: &Span) -> Result<(), ReadError> {
@@ -459,40 +492,13 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Refuses the escapes of JSON that YAML 1.1 does not have.
-fn check_escapes(raw: &str, pos: Pos) -> Result<(), ReadError> {
-    let mut chars = raw.char_indices();
-    while let Some((_, c)) = chars.next() {
-        if c != '\\' {
-            continue;
-        }
-        match chars.next() {
-            Some((_, '/')) => return Err(ambiguous(pos, "The escape '\\/'", "write '/' alone")),
-            Some((i, 'u')) => {
-                let code = raw.get(i + 1..i + 5).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-                if code.is_some_and(|c| (0xd800..0xe000).contains(&c)) {
-                    return Err(ambiguous(
-                        pos,
-                        "An escaped surrogate pair",
-                        "write the character, or \\U and 8 digits",
-                    ));
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn ambiguous(pos: Pos, construct: &'static str, way_out: &'static str) -> ReadError {
-    ReadError::Ambiguous { pos, construct, way_out }
-}
-
-fn tag_text(tag: Option<&Tag>) -> Option<String> {
-    let tag = tag?;
+fn tag_text(tag: Option<&Tag>, pos: Pos) -> Result<Option<String>, ReadError> {
+    let Some(tag) = tag else { return Ok(None) };
     let text = format!("{}{}", tag.handle(), tag.suffix());
-    // `!` alone counts as no tag in the readers of Talos 1.12 and 1.13
-    if text == "!" { None } else { Some(text) }
+    if text == "!" {
+        return Err(ambiguous(pos, "The tag '!' without a name", "quote the value to make it text"));
+    }
+    Ok(Some(text))
 }
 
 #[cfg(test)]

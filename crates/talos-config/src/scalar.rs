@@ -46,10 +46,10 @@ fn number(text: &str) -> Plain {
     if let Some(i) = go_int(&digits) {
         return Plain::Int(i);
     }
-    if yaml_float(&digits) {
-        if let Some(f) = digits.parse::<f64>().ok().filter(|f| f.is_finite()) {
-            return Plain::Float(f);
-        }
+    if yaml_float(&digits)
+        && let Some(f) = digits.parse::<f64>().ok().filter(|f| f.is_finite())
+    {
+        return Plain::Float(f);
     }
     Plain::Text
 }
@@ -189,7 +189,7 @@ fn eat(rest: &mut &str, any: &[u8]) -> bool {
 
 fn days(year: u32, month: u32) -> u32 {
     match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
@@ -219,7 +219,7 @@ pub(crate) fn format_float(f: f64) -> String {
     let text = format!("{f:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if exponent < -4 || exponent >= 6 {
+    if !(-4..6).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }

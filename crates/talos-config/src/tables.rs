@@ -19,6 +19,12 @@ pub enum TablesError {
     /// Not the JSON that `fixtures/tables` prints.
     #[error("The tables cannot be read; make them again with fixtures/tables")]
     Json(#[source] serde_json::Error),
+    /// Tables of a minor whose rules outside of the tables (quoting, decoding) this engine does not have.
+    #[error("The tables are for Talos {minor}, whose rules this version does not know; update the program")]
+    Minor {
+        /// The minor.
+        minor: String,
+    },
     /// A shape names a type that is not there, or uses a notation that this engine does not know.
     #[error("The tables use {shape:?} in {place}, which this version does not know; update the program")]
     Shape {
@@ -230,6 +236,9 @@ impl Tables {
     /// [`TablesError`] if they are not such tables, or newer than this engine.
     pub fn from_slice(bytes: &[u8]) -> Result<Tables, TablesError> {
         let raw: RawTables = serde_json::from_slice(bytes).map_err(TablesError::Json)?;
+        if !MINORS.contains(&raw.talos.as_str()) {
+            return Err(TablesError::Minor { minor: raw.talos });
+        }
         let mut names: Vec<&String> = raw.types.keys().collect();
         names.sort();
         let mut loader = Loader { raw: &raw, ids: HashMap::new(), names: Vec::new() };
@@ -317,6 +326,9 @@ impl Tables {
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
+
+/// The minors whose rules outside of the tables this engine has.
+const MINORS: &[&str] = &["1.13"];
 
 /// Names of the types that stand for the fields of the certificate types, which lie outside the library.
 const PEM_BYTES: &str = "pem.Bytes";
@@ -534,7 +546,9 @@ mod tests {
 
     #[test]
     fn unknown_shapes_are_refused() {
-        let text = r#"{"talos":"9.9","machinery":"v9","kinds":[],"types":{"a.B":{"fields":[{"key":"c","shape":"chan int"}]}}}"#;
+        let text = r#"{"talos":"1.13","machinery":"v1.13.99","kinds":[],"types":{"a.B":{"fields":[{"key":"c","shape":"chan int"}]}}}"#;
         assert!(matches!(Tables::from_slice(text.as_bytes()), Err(TablesError::Shape { .. })));
+        let other = text.replace("1.13", "1.99");
+        assert!(matches!(Tables::from_slice(other.as_bytes()), Err(TablesError::Minor { .. })));
     }
 }

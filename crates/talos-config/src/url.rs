@@ -1,6 +1,17 @@
 //! URLs as Go's `net/url` parses, merges (field by field) and prints them, for the part of its language that is
 //! certain. What lies outside is refused.
 
+/// Why a text is not taken for a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UrlError {
+    /// Go refuses it too; the words say what is missing.
+    Invalid(&'static str),
+    /// Go takes it, but how it would print is not certain here.
+    Unsupported(&'static str),
+}
+
+use UrlError::{Invalid, Unsupported};
+
 /// A parsed URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Url {
@@ -13,6 +24,8 @@ pub(crate) struct Url {
     pub raw_path: String,
     pub query: String,
     pub force_query: bool,
+    /// One slash after the scheme, as in `file:/x`: no host is printed, not even an empty one.
+    pub omit_host: bool,
     pub fragment: String,
 }
 
@@ -20,15 +33,15 @@ const UNRESERVED: &[u8] = b"-_.~";
 
 impl Url {
     /// Parses a URL, or says what this parser does not take.
-    pub fn parse(text: &str) -> Result<Url, &'static str> {
+    pub fn parse(text: &str) -> Result<Url, UrlError> {
         if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
-            return Err("no control characters");
+            return Err(Invalid("no control characters"));
         }
         let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
-        if !fragment.bytes().all(|b| is_plain(b, b"$&+,/:;=?@!()*'")) {
-            return Err("a fragment of letters, digits and the usual marks");
-        }
-        let mut url = Url { fragment: fragment.to_owned(), ..Url::default() };
+        let decoded = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
+        let valid = fragment.bytes().all(|b| b == b'%' || is_plain(b, b"!$&'()*+,;=:@/?[]"));
+        let fragment = if valid { fragment.to_owned() } else { escape_but(&decoded, b"$&+,/:;=?@!()*") };
+        let mut url = Url { fragment, ..Url::default() };
         let mut rest = url.take_scheme(rest)?;
         if let Some((before, query)) = rest.split_once('?') {
             (rest, url.query) = (before, query.to_owned());
@@ -36,38 +49,39 @@ impl Url {
         }
         if !rest.starts_with('/') {
             if !url.scheme.is_empty() {
-                return Err("'//' after the scheme");
+                return Err(Unsupported("without '/' after the scheme"));
             }
             if rest.split('/').next().is_some_and(|first| first.contains(':')) {
-                return Err("a scheme, as in https://");
+                return Err(Invalid("a scheme, as in https://"));
             }
         }
         if rest.starts_with("///") && url.scheme.is_empty() {
-            return Err("a host after '//'");
+            return Err(Unsupported("that begins with '///'"));
         }
+        url.omit_host = !url.scheme.is_empty() && !rest.starts_with("//");
         if let Some(after) = rest.strip_prefix("//") {
             let end = after.find('/').unwrap_or(after.len());
             url.take_authority(&after[..end])?;
             rest = &after[end..];
             if url.host.is_empty() && rest.is_empty() {
-                return Err("a host after '//'");
+                return Err(Unsupported("without a host"));
             }
         }
-        url.path = unescape(rest).ok_or("only %XX escapes in the path")?;
+        url.path = unescape(rest).ok_or(Invalid("only %XX escapes in the path"))?;
         if escape(&url.path) != rest {
             url.raw_path = rest.to_owned();
         }
         Ok(url)
     }
 
-    fn take_scheme<'a>(&mut self, text: &'a str) -> Result<&'a str, &'static str> {
+    fn take_scheme<'a>(&mut self, text: &'a str) -> Result<&'a str, UrlError> {
         let end =
             text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(text.len());
         if !text[end..].starts_with(':') {
             return Ok(text);
         }
         if end == 0 {
-            return Err("a scheme before ':'");
+            return Err(Invalid("a scheme before ':'"));
         }
         if !text.as_bytes()[0].is_ascii_alphabetic() {
             return Ok(text);
@@ -76,34 +90,39 @@ impl Url {
         Ok(&text[end + 1..])
     }
 
-    fn take_authority(&mut self, text: &str) -> Result<(), &'static str> {
+    fn take_authority(&mut self, text: &str) -> Result<(), UrlError> {
         let host = match text.rsplit_once('@') {
             Some((user, host)) => {
-                let (name, password) = user.split_once(':').unwrap_or((user, ""));
-                let fits = |s: &str| s.bytes().all(|b| is_plain(b, b"$&+,;="));
-                if !fits(name) || !fits(password) {
-                    return Err("a user name and password without marks that need escapes");
+                if !user.bytes().all(|b| b == b'%' || is_plain(b, b":!$&'()*+,;=@")) {
+                    return Err(Invalid("a user name and password whose other signs are written as %XX"));
                 }
-                self.user = Some(user.to_owned());
+                let printed = |part: &str| {
+                    let decoded = unescape(part).ok_or(Invalid("only %XX escapes in the user name"))?;
+                    Ok::<_, UrlError>(escape_but(&decoded, b"$&+,;="))
+                };
+                self.user = Some(match user.split_once(':') {
+                    Some((name, password)) => format!("{}:{}", printed(name)?, printed(password)?),
+                    None => printed(user)?,
+                });
                 host
             }
             None => text,
         };
         let (name, port) = if let Some(rest) = host.strip_prefix('[') {
-            let (v6, port) = rest.split_once(']').ok_or("']' after an IPv6 address")?;
+            let (v6, port) = rest.split_once(']').ok_or(Invalid("']' after an IPv6 address"))?;
             if v6.parse::<std::net::Ipv6Addr>().is_err() {
-                return Err("an IPv6 address between brackets");
+                return Err(Unsupported("with a zone or no IPv6 address between brackets"));
             }
             ("", port)
         } else {
             host.find(':').map_or((host, ""), |i| host.split_at(i))
         };
         if !name.bytes().all(|b| is_plain(b, b"")) {
-            return Err("a host of letters, digits, '.' and '-'");
+            return Err(Unsupported("with unusual signs in its host"));
         }
         let digits = port.strip_prefix(':');
         if !port.is_empty() && !digits.is_some_and(|p| p.bytes().all(|b| b.is_ascii_digit())) {
-            return Err("a port number after the host");
+            return Err(Invalid("a port number after the host"));
         }
         self.host = host.to_owned();
         Ok(())
@@ -129,6 +148,7 @@ impl Url {
         }
         take(&mut self.raw_path, &right.raw_path);
         self.force_query = right.force_query;
+        self.omit_host = right.omit_host;
         take(&mut self.query, &right.query);
         take(&mut self.fragment, &right.fragment);
         Ok(())
@@ -152,7 +172,7 @@ impl std::fmt::Display for Url {
             write!(f, "{}:", self.scheme)?;
         }
         let authority = !self.host.is_empty() || self.user.is_some();
-        if authority || !self.scheme.is_empty() && !self.path.is_empty() {
+        if authority || !self.scheme.is_empty() && !self.path.is_empty() && !self.omit_host {
             f.write_str("//")?;
             if let Some(user) = &self.user {
                 write!(f, "{user}@")?;
@@ -177,9 +197,14 @@ fn is_plain(b: u8, more: &[u8]) -> bool {
 
 /// Go's default escaping of a path.
 fn escape(path: &[u8]) -> String {
+    escape_but(path, b"$&+,/:;=@")
+}
+
+/// Escapes everything but letters, digits, `-_.~` and these.
+fn escape_but(text: &[u8], plain: &[u8]) -> String {
     let mut out = String::new();
-    for b in path {
-        if is_plain(*b, b"$&+,/:;=@") {
+    for b in text {
+        if is_plain(*b, plain) {
             out.push(char::from(*b));
         } else {
             out.push_str(&format!("%{b:02X}"));
@@ -203,30 +228,27 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Replaces the values of one query parameter and sorts the query, as Talos does when it redacts a join token.
+/// Replaces the values of one query parameter, if it is there, and sorts and escapes the whole query anew, as
+/// Talos does when it redacts a join token.
 ///
-/// Nothing if the parameter is not there, or the query holds escapes whose printing is not certain.
+/// Nothing if the query holds what Go would drop.
 pub(crate) fn replace_query(query: &str, key: &str, value: &str) -> Option<String> {
     let mut pairs: Vec<(String, String)> = Vec::new();
     for part in query.split('&').filter(|p| !p.is_empty()) {
+        if part.contains(';') {
+            return None;
+        }
         let (k, v) = part.split_once('=').unwrap_or((part, ""));
-        pairs.push((query_unescape(k)?, query_unescape(v)?));
+        let (k, v) = (query_unescape(k)?, query_unescape(v)?);
+        if k != key {
+            pairs.push((k, v));
+        } else if !pairs.iter().any(|(k, _)| k == key) {
+            pairs.push((k, value.to_owned()));
+        }
     }
-    let found = pairs.iter().position(|(k, _)| k == key)?;
-    pairs[found].1 = value.to_owned();
-    let mut index = 0;
-    pairs.retain(|(k, _)| {
-        index += 1;
-        k != key || index - 1 == found
-    });
     pairs.sort_by(|a, b| a.0.cmp(&b.0));
-    Some(
-        pairs
-            .iter()
-            .map(|(k, v)| format!("{}={}", query_escape(k), query_escape(v)))
-            .collect::<Vec<_>>()
-            .join("&"),
-    )
+    let escaped = pairs.iter().map(|(k, v)| format!("{}={}", query_escape(k), query_escape(v)));
+    Some(escaped.collect::<Vec<_>>().join("&"))
 }
 
 fn query_unescape(text: &str) -> Option<String> {
@@ -267,12 +289,16 @@ mod tests {
             ("https://h/x#", "https://h/x"),
             ("https://u:p@[::1]:443/x?q=%20#f", "https://u:p@[::1]:443/x?q=%20#f"),
             ("file:///a", "file:///a"),
+            ("https:/a/b", "https:/a/b"),
+            ("https://u!:p%40@h", "https://u%21:p%40@h"),
+            ("https://h/#a b", "https://h/#a%20b"),
             ("a/b", "a/b"),
         ] {
             assert_eq!(Url::parse(text).unwrap().to_string(), want, "{text}");
         }
-        assert!(Url::parse("10.0.0.1:6443").is_err());
-        assert!(Url::parse("https://h:x/").is_err());
+        assert!(matches!(Url::parse("10.0.0.1:6443"), Err(Invalid(_))));
+        assert!(matches!(Url::parse("https://h:x/"), Err(Invalid(_))));
+        assert!(matches!(Url::parse("mailto:a"), Err(Unsupported(_))));
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Hand-made cases, each compared with Talos' own library: equal bytes, or refused by both.
 
+// helpers outside of test functions are test code too
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 mod support;
 
 use bronzeward_testkit::oracle::Oracle;

@@ -1,10 +1,14 @@
 //! Random documents and patches of every kind, made from the tables, compared with Talos' own library.
 
+// helpers outside of test functions are test code too
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 mod support;
 
 use bronzeward_testkit::oracle::Oracle;
 use serde_json::Value;
 use support::{Outcome, Tally, compare};
+use talos_config::{Config, Options, Patch, Resolved, SourceId, Tables};
 
 /// A small generator of pseudo-random numbers (xorshift), so that a seed is all it takes to repeat a run.
 struct Rng(u64);
@@ -35,6 +39,9 @@ struct Gen {
     tables: Value,
     /// How many percent of leaves get a value that does not fit.
     wrong: usize,
+    /// How many percent of texts become a numbered place for a reference, `@@n@@`.
+    references: usize,
+    places: usize,
 }
 
 const TEXTS: &[&str] = &[
@@ -79,6 +86,12 @@ const TEXTS: &[&str] = &[
 
 impl Gen {
     fn leaf(&mut self, name: &str) -> Option<String> {
+        if matches!(name, "string" | "cel.Expression" | "v1alpha1.ArgValue")
+            && self.rng.chance(self.references)
+        {
+            self.places += 1;
+            return Some(format!("@@{}@@", self.places));
+        }
         let pool: &[&str] = match name {
             "block.ByteSize" => &["10GiB", "10 gib", "\"1,000\"", "2.0", "\"\"", "1000", "-5MB"],
             "block.Size" => &["10GiB", "50%", "12.5%", "\"\"", "-10%", "100MB"],
@@ -93,6 +106,9 @@ impl Gen {
                 "\"https://c/%7Ex!\"",
                 "\"https://d?\"",
                 "\"https://u:p@e/f#g\"",
+                "\"file:/x\"",
+                "\"file:///y/\"",
+                "a/b",
                 "null",
             ],
             "network.Addr" | "netip.Addr" => {
@@ -125,6 +141,10 @@ impl Gen {
     }
 
     fn free(&mut self, depth: usize) -> String {
+        if depth > 0 && self.rng.chance(self.references) {
+            self.places += 1;
+            return format!("@@{}@@", self.places);
+        }
         match self.rng.below(if depth > 2 { 5 } else { 8 }) {
             0 => self.rng.pick(&["1", "0", "7", "18446744073709551615", "-3", "0o17"]).to_owned(),
             1 => self.rng.pick(&["1.5", "1e7", "0.00001", "123456789.25", ".inf", "0.0"]).to_owned(),
@@ -274,12 +294,16 @@ fn matching_end(line: &str, from: usize) -> usize {
     line.len()
 }
 
+fn tables() -> Value {
+    let path = format!("{}/../../schema/talos/1.13/tables.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
 fn run(what: &str, seed: u64, rounds: usize, wrong: usize, deletes: bool) {
     println!("{what}: seed {seed}");
-    let path = format!("{}/../../schema/talos/1.13/tables.json", env!("CARGO_MANIFEST_DIR"));
-    let tables: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let tables = tables();
     let kinds = tables["kinds"].as_array().unwrap().clone();
-    let mut generator = Gen { rng: Rng(seed), tables, wrong };
+    let mut generator = Gen { rng: Rng(seed), tables, wrong, references: 0, places: 0 };
     let mut oracle = Oracle::start();
     let mut tally = Tally::default();
     for round in 0..rounds {
@@ -315,4 +339,86 @@ fn random_documents_with_wrong_values() {
 #[test]
 fn random_deletions() {
     run("random deletions", 0x5EED_0003, 1000, 0, true);
+}
+
+/// The value that the reference of a place stands for.
+fn value_of(number: &str) -> String {
+    match number.len() % 3 {
+        0 => format!("several\nlines {number}\n"),
+        1 => format!("yes: {number}"),
+        _ => number.to_owned(),
+    }
+}
+
+/// Puts something in place of every `@@n@@`.
+fn fill(text: &str, with: &dyn Fn(&str) -> String) -> String {
+    text.split("@@")
+        .enumerate()
+        .map(|(i, part)| if i % 2 == 1 { with(part) } else { part.to_owned() })
+        .collect()
+}
+
+#[test]
+fn merging_references_and_resolving_is_resolving_and_merging() {
+    let (tables, seed) = (tables(), 0x5EED_0004);
+    println!("references: seed {seed}");
+    let kinds = tables["kinds"].as_array().unwrap().clone();
+    let mut generator = Gen { rng: Rng(seed), tables, wrong: 0, references: 35, places: 0 };
+    let options = Options { opaque_tag: Some("!ref".to_owned()), ..Options::default() };
+    let (mut equal, mut refused) = (0, 0);
+    for round in 0..1500 {
+        let kind = if round % 3 == 0 { kinds.last().unwrap() } else { &kinds[round % kinds.len()] };
+        let config = generator.document(kind);
+        let patches: Vec<String> = (0..generator.rng.below(3)).map(|_| generator.document(kind)).collect();
+        let reference = |n: &str| format!("!ref r{n}");
+        let quoted = |n: &str| Value::String(value_of(n)).to_string();
+        let resolved: Vec<String> = patches.iter().map(|p| fill(p, &quoted)).collect();
+        let resolved: Vec<&str> = resolved.iter().map(String::as_str).collect();
+        let Ok(want) = support::ours(&fill(&config, &quoted), &resolved) else { continue };
+        let load =
+            |text: &str| Config::load(&Tables::v1_13(), text.as_bytes(), SourceId(0), &options).unwrap();
+        let mut ours = load(&fill(&config, &reference));
+        let applied = patches.iter().try_for_each(|p| {
+            let text = fill(p, &reference);
+            let patch = Patch::load(&Tables::v1_13(), text.as_bytes(), SourceId(1), &options).unwrap();
+            ours.apply(&patch).map(|_| ())
+        });
+        if applied.is_err() {
+            refused += 1;
+            continue;
+        }
+        // what is printed with references in it loads as the same
+        let printed = String::from_utf8(ours.encode().unwrap()).unwrap();
+        let value =
+            |text: &str| Ok::<_, std::fmt::Error>(Resolved::Text(value_of(text.strip_prefix('r').unwrap())));
+        let done = ours.resolve(|text, _, _| value(text)).unwrap();
+        support::assert_same(std::str::from_utf8(&done.encode().unwrap()).unwrap(), &want, &config);
+        if let Ok(again) = Config::load(&Tables::v1_13(), printed.as_bytes(), SourceId(0), &options) {
+            assert_eq!(String::from_utf8(again.encode().unwrap()).unwrap(), printed);
+        }
+        equal += 1;
+    }
+    println!("references: {equal} equal, {refused} refused because of a reference");
+    assert!(equal > 500, "{equal}");
+}
+
+#[test]
+fn random_redaction() {
+    let (tables, seed) = (tables(), 0x5EED_0005);
+    println!("redaction: seed {seed}");
+    let kinds = tables["kinds"].as_array().unwrap().clone();
+    let mut generator = Gen { rng: Rng(seed), tables, wrong: 0, references: 0, places: 0 };
+    let mut oracle = Oracle::start();
+    let mut equal = 0;
+    for round in 0..1000 {
+        let kind = if round % 2 == 0 { kinds.last().unwrap() } else { &kinds[round % kinds.len()] };
+        let text = generator.document(kind);
+        let loaded = Config::load(&Tables::v1_13(), text.as_bytes(), SourceId(0), &Options::default());
+        let (Ok(config), Ok(theirs)) = (loaded, oracle.redact(&text, "HIDDEN").result()) else { continue };
+        let Ok(ours) = config.redacted("HIDDEN").encode() else { continue };
+        support::assert_same(std::str::from_utf8(&ours).unwrap(), &theirs, &text);
+        equal += 1;
+    }
+    println!("redaction: {equal} equal");
+    assert!(equal > 500, "{equal}");
 }
