@@ -246,7 +246,7 @@ impl Engine {
         };
         match self.judge(transaction, snapshot, carried, &parsed, place, tip) {
             Ok((accepted, plan)) => {
-                self.record(transaction, &mut release, accepted, &plan, &parsed, tip)?;
+                self.record_release(transaction, &mut release, accepted, &plan, &parsed, tip)?;
             }
             Err(Judged::Refused(refusal)) => {
                 release.refused = Some(refusal.to_string());
@@ -354,7 +354,7 @@ impl Engine {
         Err(Judged::Refused(Refusal::Plan(why.to_owned())))
     }
 
-    fn record(
+    fn record_release(
         &self,
         transaction: &mut Transaction,
         release: &mut Release,
@@ -383,7 +383,7 @@ impl Engine {
         // from the tip that the approver saw to the one that is seen now, in order
         let from: Oid = basis.main.parse().unwrap_or(tip);
         let seen: Oid = transaction.peek().seen.main.parse().unwrap_or(tip);
-        for commit in self.from_basis(from, seen)? {
+        for commit in self.since_basis(from, seen)? {
             self.follow_release(transaction, release, plan, commit, &mut BTreeMap::new())?;
         }
         let who: Vec<&str> = release.approvers.iter().map(|approver| approver.principal.as_str()).collect();
@@ -409,7 +409,7 @@ impl Engine {
         Ok(())
     }
 
-    fn from_basis(&self, basis: Oid, seen: Oid) -> Result<Vec<Oid>, Trouble> {
+    fn since_basis(&self, basis: Oid, seen: Oid) -> Result<Vec<Oid>, Trouble> {
         let mut commits = Vec::new();
         let mut at = seen;
         loop {
