@@ -223,7 +223,7 @@ impl Engine {
         let first = self.repo.first_parents(None, tip)?.and_then(|all| all.first().copied()).unwrap_or(tip);
         let chain = Chain::genesis(&self.repo, first, &self.setup.root_keys)?;
         let installation = chain.installation();
-        if installation.governed.commit.parse() != Ok(self.setup.anchor) || installation.shard != self.setup.shard {
+        if installation.governed.commit.parse::<Oid>().ok() != Some(self.setup.anchor) || installation.shard != self.setup.shard {
             let message = format!(
                 "The genesis names the anchor {} and the shard `{}`; the settings name {} and `{}`",
                 installation.governed.commit, installation.shard, self.setup.anchor, self.setup.shard
