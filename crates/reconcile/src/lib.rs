@@ -9,5 +9,11 @@ pub mod gate;
 mod look;
 pub mod nodes;
 pub mod ports;
+pub mod report;
 mod trees;
 pub mod trouble;
+
+pub use engine::{Due, Engine, Outcome, Setup, World};
+pub use look::{ACCESS, digests};
+pub use report::WatchTarget;
+pub use trouble::Trouble;
