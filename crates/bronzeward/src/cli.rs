@@ -43,13 +43,17 @@ pub enum Command {
     /// Begin in an empty clone: read the cluster's and nodes' ids, make keys, anchor, state and settings.
     ///
     /// Writes nothing to any node.
-    #[command(after_help = "Example:\n  bronzeward init --cluster home --talosconfig ~/.talos/config \\\n    --machine cp1=10.0.0.2 --machine w1=10.0.0.11")]
+    #[command(
+        after_help = "Example:\n  bronzeward init --cluster home --talosconfig ~/.talos/config \\\n    --machine cp1=10.0.0.2 --machine w1=10.0.0.11"
+    )]
     Init(Init),
     /// Run the reconciler.
     #[command(after_help = "Example:\n  bronzeward run --settings /etc/bronzeward/bronzeward.toml")]
     Run(Run),
     /// Import running machines on a draft branch: secrets are extracted, the nodes stay untouched.
-    #[command(after_help = "Example:\n  bronzeward import cp1 w1 --mark v1alpha1:/machine/files/0/content \\\n    --clear v1alpha1:/cluster/apiServer/admissionControl")]
+    #[command(
+        after_help = "Example:\n  bronzeward import cp1 w1 --mark v1alpha1:/machine/files/0/content \\\n    --clear v1alpha1:/cluster/apiServer/admissionControl"
+    )]
     Import(Import),
     /// Scaffold a file.
     #[command(subcommand)]
@@ -58,16 +62,22 @@ pub enum Command {
     #[command(after_help = "Example:\n  bronzeward check --format json")]
     Check(Check),
     /// Print the composed configuration of a machine, references as references.
-    #[command(after_help = "Examples:\n  bronzeward render w1\n  bronzeward render --patch fragments/role/labels.yaml")]
+    #[command(
+        after_help = "Examples:\n  bronzeward render w1\n  bronzeward render --patch fragments/role/labels.yaml"
+    )]
     Render(Render),
     /// Say what would be done if a branch were merged.
-    #[command(after_help = "Examples:\n  bronzeward plan\n  bronzeward plan labels --format json --exit-code")]
+    #[command(
+        after_help = "Examples:\n  bronzeward plan\n  bronzeward plan labels --format json --exit-code"
+    )]
     Plan(PlanArgs),
     /// Say what differs between two revisions, machine by machine.
     #[command(after_help = "Example:\n  bronzeward diff main..labels")]
     Diff(Diff),
     /// Approve what a branch would do: sign its plan, and merge it or print the trailers.
-    #[command(after_help = "Examples:\n  bronzeward approve labels --merge\n  bronzeward approve labels --print\n  bronzeward approve main --only")]
+    #[command(
+        after_help = "Examples:\n  bronzeward approve labels --merge\n  bronzeward approve labels --print\n  bronzeward approve main --only"
+    )]
     Approve(Approve),
     /// Say where every machine stands.
     #[command(after_help = "Examples:\n  bronzeward status\n  bronzeward status --wait --timeout 2m")]
@@ -81,7 +91,9 @@ pub enum Command {
     /// Print the effective settings, each with where it came from.
     Settings,
     /// Close the gate of a machine, a cluster or everything.
-    #[command(after_help = "Examples:\n  bronzeward freeze w1 --reason 'disk swap'\n  bronzeward freeze all --reason incident")]
+    #[command(
+        after_help = "Examples:\n  bronzeward freeze w1 --reason 'disk swap'\n  bronzeward freeze all --reason incident"
+    )]
     Freeze(FreezeArgs),
     /// Open a gate that was closed.
     #[command(after_help = "Example:\n  bronzeward unfreeze w1 --reason 'done'")]

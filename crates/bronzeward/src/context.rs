@@ -50,9 +50,9 @@ impl Clone {
     /// Opens the clone that the arguments name.
     pub fn open(cli: &Cli) -> Result<Clone> {
         let start = GitProgram::new(&cli.directory, "origin")?;
-        let top = start
-            .run(&["rev-parse", "--show-toplevel"])
-            .map_err(|_| refuse(format!("`{}` is in no Git clone: name one with -C", cli.directory.display())))?;
+        let top = start.run(&["rev-parse", "--show-toplevel"]).map_err(|_| {
+            refuse(format!("`{}` is in no Git clone: name one with -C", cli.directory.display()))
+        })?;
         let dir = PathBuf::from(top);
         let git = GitProgram::new(&dir, "origin")?;
         let separate = git.config("remote.bronzeward-state.url")?.is_some();
@@ -76,7 +76,8 @@ impl Clone {
             .filter_map(|(name, id)| Some((name.strip_prefix("refs/heads/")?.to_owned(), id)))
             .collect();
         let main = branches.get(MAIN).copied();
-        let main = main.ok_or_else(|| refuse("The remote has no branch `main`: `bronzeward init` makes it"))?;
+        let main =
+            main.ok_or_else(|| refuse("The remote has no branch `main`: `bronzeward init` makes it"))?;
         Ok(Tips { branches, main })
     }
 
@@ -198,7 +199,8 @@ impl Clone {
             Some(path) => Some(path.clone()),
             None => self.git.run(&["config", "--type=path", "--get", "user.signingKey"]).ok(),
         };
-        let Some(named) = named.filter(|named| !named.starts_with("ssh-") && !named.starts_with("key::")) else {
+        let Some(named) = named.filter(|named| !named.starts_with("ssh-") && !named.starts_with("key::"))
+        else {
             return Ok(None);
         };
         let path = self.dir.join(named);
@@ -243,7 +245,9 @@ pub fn find_machine(intent: &Intent, text: &str) -> Result<(Name, Name)> {
             let known: Vec<String> = intent
                 .clusters
                 .iter()
-                .flat_map(|(cluster, of)| of.machines.keys().map(move |machine| format!("{cluster}/{machine}")))
+                .flat_map(|(cluster, of)| {
+                    of.machines.keys().map(move |machine| format!("{cluster}/{machine}"))
+                })
                 .collect();
             Err(refuse(format!("There is no machine `{text}`; there are {}", known.join(", "))))
         }

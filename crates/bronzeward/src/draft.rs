@@ -17,7 +17,9 @@ impl<'a> Draft<'a> {
     pub fn open(clone: &'a Clone, tips: &Tips, named: Option<&str>, fallback: &str) -> Result<Draft<'a>> {
         let dirty = clone.git.run(&["status", "--porcelain", "--untracked-files=no"])?;
         if !dirty.is_empty() {
-            return Err(refuse("The work tree has changes that are not committed: commit or stash them first"));
+            return Err(refuse(
+                "The work tree has changes that are not committed: commit or stash them first",
+            ));
         }
         let current = clone.current_branch()?;
         let branch = match (named, current.as_deref()) {
@@ -45,7 +47,8 @@ impl<'a> Draft<'a> {
         for (path, bytes) in files {
             let full = self.clone.dir.join(path);
             if let Some(folder) = full.parent() {
-                std::fs::create_dir_all(folder).with_context(|| format!("Cannot make the folder of `{path}`"))?;
+                std::fs::create_dir_all(folder)
+                    .with_context(|| format!("Cannot make the folder of `{path}`"))?;
             }
             std::fs::write(&full, bytes).with_context(|| format!("Cannot write `{path}`"))?;
         }

@@ -2,8 +2,8 @@
 //!
 //! The binary only wires: arguments, settings, output. What it does is done in the libraries.
 
-mod clock;
 mod cli;
+mod clock;
 mod commands;
 mod context;
 mod demo;

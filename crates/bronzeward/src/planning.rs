@@ -66,7 +66,9 @@ pub fn stand(clone: &Clone, tips: &Tips, branch: &str) -> Result<Stand> {
         clone.repo.commit(tips.main)?.tree
     } else {
         if clone.repo.is_ancestor(head, tips.main)? {
-            return Err(refuse(format!("`{branch}` holds nothing that main does not: `bronzeward plan main`")));
+            return Err(refuse(format!(
+                "`{branch}` holds nothing that main does not: `bronzeward plan main`"
+            )));
         }
         match clone.repo.merge(tips.main, head)? {
             Merged::Clean(tree) => tree,
@@ -122,7 +124,9 @@ fn changes_of(planner: &Planner<'_>, planned: &Planned, entry: &MachineEntry) ->
     let key = (entry.cluster.clone(), entry.machine.clone());
     let Some(new) = planned.composed.get(&key) else { return Vec::new() };
     let applied = planner.view.machine(&entry.cluster, &entry.machine).applied;
-    let (Ok(cluster), Ok(machine)) = (entry.cluster.parse(), entry.machine.parse()) else { return Vec::new() };
+    let (Ok(cluster), Ok(machine)) = (entry.cluster.parse(), entry.machine.parse()) else {
+        return Vec::new();
+    };
     let old = applied
         .filter(|applied| applied.composed.is_some())
         .and_then(|applied| planner.applied_document(&cluster, &machine, &applied).ok());
@@ -172,7 +176,8 @@ pub fn diff_trees(old: &Intent, new: &Intent) -> BTreeMap<String, Vec<ChangeLine
         for machine in of_cluster.machines.keys() {
             let Ok(after) = compose(new, cluster, machine) else { continue };
             let Ok(before) = compose(old, cluster, machine) else {
-                let line = ChangeLine { sign: "+", path: "(new machine)".into(), old: None, new: None, from: None };
+                let line =
+                    ChangeLine { sign: "+", path: "(new machine)".into(), old: None, new: None, from: None };
                 out.insert(format!("{cluster}/{machine}"), vec![line]);
                 continue;
             };
@@ -185,7 +190,13 @@ pub fn diff_trees(old: &Intent, new: &Intent) -> BTreeMap<String, Vec<ChangeLine
     for (cluster, of_cluster) in &old.clusters {
         for machine in of_cluster.machines.keys() {
             if new.clusters.get(cluster).is_none_or(|of| !of.machines.contains_key(machine)) {
-                let line = ChangeLine { sign: "-", path: "(machine left the tree)".into(), old: None, new: None, from: None };
+                let line = ChangeLine {
+                    sign: "-",
+                    path: "(machine left the tree)".into(),
+                    old: None,
+                    new: None,
+                    from: None,
+                };
                 out.insert(format!("{cluster}/{machine}"), vec![line]);
             }
         }
@@ -209,7 +220,11 @@ pub fn change_text(change: &ChangeLine) -> String {
 fn one_line(text: &str) -> String {
     const LONGEST: usize = 100;
     let text: String = text.chars().map(|c| if c.is_control() { '␤' } else { c }).collect();
-    if text.chars().count() <= LONGEST { text } else { text.chars().take(LONGEST).collect::<String>() + "…" }
+    if text.chars().count() <= LONGEST {
+        text
+    } else {
+        text.chars().take(LONGEST).collect::<String>() + "…"
+    }
 }
 
 /// A plan for people.
@@ -226,7 +241,9 @@ pub fn text(stand: &Stand, shown: &Shown) -> String {
     );
     for (machine, commit) in &shown.carried {
         let commit: String = commit.chars().take(10).collect();
-        out.push_str(&format!("  carried over from {commit}: {machine} holds a change that nobody approved yet\n"));
+        out.push_str(&format!(
+            "  carried over from {commit}: {machine} holds a change that nobody approved yet\n"
+        ));
     }
     out.push_str(&entries_text(plan, &shown.changes));
     for machine in &shown.planned.waiting {
@@ -247,7 +264,10 @@ pub fn entries_text(plan: &Plan, changes: &BTreeMap<String, Vec<ChangeLine>>) ->
     for entry in &plan.entries {
         match entry {
             Entry::Govern(govern) => {
-                out.push_str(&format!("  governance  govern  turn {}  {} → {}\n", govern.turn, govern.from, govern.to));
+                out.push_str(&format!(
+                    "  governance  govern  turn {}  {} → {}\n",
+                    govern.turn, govern.from, govern.to
+                ));
             }
             Entry::Machine(machine) => out.push_str(&machine_text(machine, changes)),
         }
@@ -262,11 +282,17 @@ fn machine_text(entry: &MachineEntry, changes: &BTreeMap<String, Vec<ChangeLine>
         None => "nothing is sent",
     };
     let name = name(entry);
-    let mut out =
-        format!("  {name}  {}  ({mode}, wave {}, turn {})\n", entry.operation.as_str(), entry.wave, entry.turn);
+    let mut out = format!(
+        "  {name}  {}  ({mode}, wave {}, turn {})\n",
+        entry.operation.as_str(),
+        entry.wave,
+        entry.turn
+    );
     if let Some(overwrites) = entry.overwrites {
         let drift = overwrites.drift;
-        out.push_str(&format!("    unseenOverwrite: drift {drift} would be lost, a configuration that no reviewer saw\n"));
+        out.push_str(&format!(
+            "    unseenOverwrite: drift {drift} would be lost, a configuration that no reviewer saw\n"
+        ));
     }
     if entry.reboot.needed {
         out.push_str(&format!("    takes effect at a reboot: {}\n", entry.reboot.reasons.join(", ")));

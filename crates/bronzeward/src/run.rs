@@ -50,7 +50,8 @@ pub fn run(cli: &Cli, args: &Run) -> Result<Exit> {
         output::line(&format!("listening on {}", listener.local_addr()?));
         runtime.spawn(serve(listener, shared.clone(), wake.clone(), Arc::clone(&stop)));
     }
-    let parts = Parts { settings, runtime: runtime.handle().clone(), wake, woken, stop, shared, once: args.once };
+    let parts =
+        Parts { settings, runtime: runtime.handle().clone(), wake, woken, stop, shared, once: args.once };
     // the engine blocks: it lives on this thread, the runtime's own threads carry the network
     let result = parts.work();
     runtime.shutdown_timeout(Duration::from_secs(2));
@@ -64,6 +65,7 @@ fn logging() {
         .with_env_filter(tracing_subscriber::EnvFilter::new(filter))
         .with_writer(std::io::stderr)
         .with_target(false)
+        .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
         .try_init();
 }
 
@@ -157,7 +159,9 @@ impl Parts {
     /// A process that does not own the shard ends; every other trouble is shown and tried again.
     fn fatal(&self, trouble: &Trouble) -> Option<anyhow::Error> {
         match trouble {
-            Trouble::Halt { code: code @ ("not-the-owner" | "fenced"), message } => Some(refuse(format!("{code}: {message}"))),
+            Trouble::Halt { code: code @ ("not-the-owner" | "fenced"), message } => {
+                Some(refuse(format!("{code}: {message}")))
+            }
             Trouble::Halt { code, message } => {
                 tracing::error!("{code}: {message}");
                 self.once.then(|| refuse(format!("{code}: {message}")))
@@ -243,7 +247,8 @@ fn open(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Engine>
         .map(|text| parse_public(text).map(|key| key.key_data().clone()))
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| refuse("A key in `root_keys` cannot be read: write it as in its .pub file"))?;
-    let commit = |text: &str, what: &str| text.parse().map_err(|_| refuse(format!("`{what}` is no commit: {text}")));
+    let commit =
+        |text: &str, what: &str| text.parse().map_err(|_| refuse(format!("`{what}` is no commit: {text}")));
     let setup = Setup {
         shard: settings.shard.clone(),
         main: settings.repository.branch.clone(),
@@ -258,7 +263,8 @@ fn open(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Engine>
     let identity = zeroize::Zeroizing::new(
         std::fs::read(identity_path).with_context(|| format!("Cannot read `{}`", identity_path.display()))?,
     );
-    let state_url = if settings.state.url.is_empty() { &settings.repository.url } else { &settings.state.url };
+    let state_url =
+        if settings.state.url.is_empty() { &settings.repository.url } else { &settings.state.url };
     let world = World {
         config: Box::new(GitRemote::new(&settings.repository.url, remote_options(settings)?)?),
         state: Box::new(GitRemote::new(state_url, remote_options(settings)?)?),
@@ -267,18 +273,22 @@ fn open(settings: &Settings, runtime: &tokio::runtime::Handle) -> Result<Engine>
         signer: KeySigner::read(&settings.identity.ssh_key)?,
         identity: AgeIdentity::parse(identity_path, &identity)?,
     };
-    let disk = Disk::open(&settings.state.disk).map_err(|err| refuse(bronzeward_reconcile::trouble::chain(&err)))?;
+    let disk =
+        Disk::open(&settings.state.disk).map_err(|err| refuse(bronzeward_reconcile::trouble::chain(&err)))?;
     Engine::open(setup, world, disk).map_err(|trouble| refuse(trouble.to_string()))
 }
 
 fn remote_options(settings: &Settings) -> Result<RemoteOptions> {
-    let read = |path: &std::path::PathBuf| std::fs::read(path).with_context(|| format!("Cannot read `{}`", path.display()));
+    let read = |path: &std::path::PathBuf| {
+        std::fs::read(path).with_context(|| format!("Cannot read `{}`", path.display()))
+    };
     let repository = &settings.repository;
     let password = repository.password_file.as_ref().map(read).transpose()?;
     let password = password.map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned());
     Ok(RemoteOptions {
         ca_pem: repository.ca_file.as_ref().map(read).transpose()?,
-        credentials: password.map(|password| (repository.user.clone().unwrap_or_else(|| "git".to_owned()), password)),
+        credentials: password
+            .map(|password| (repository.user.clone().unwrap_or_else(|| "git".to_owned()), password)),
         ssh_command: repository.ssh_command.clone(),
     })
 }
@@ -297,8 +307,10 @@ impl Watches {
     }
 
     fn set(&mut self, targets: Vec<WatchTarget>) {
-        let wanted: BTreeMap<(String, String), WatchTarget> =
-            targets.into_iter().map(|target| ((target.cluster.clone(), target.machine.clone()), target)).collect();
+        let wanted: BTreeMap<(String, String), WatchTarget> = targets
+            .into_iter()
+            .map(|target| ((target.cluster.clone(), target.machine.clone()), target))
+            .collect();
         self.running.retain(|key, (endpoint, task)| {
             let keep = wanted.get(key).is_some_and(|target| target.endpoint == *endpoint);
             if !keep {

@@ -145,8 +145,9 @@ fn default_principal() -> String {
 impl Settings {
     /// Reads the file; relative paths are below its folder.
     pub fn read(path: &Path) -> Result<Settings> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("Cannot read the settings `{}`; `bronzeward init` writes them", path.display()))?;
+        let text = std::fs::read_to_string(path).with_context(|| {
+            format!("Cannot read the settings `{}`; `bronzeward init` writes them", path.display())
+        })?;
         let mut settings: Settings = toml::from_str(&text)
             .map_err(|err| refuse(format!("The settings `{}` cannot be read: {err}", path.display())))?;
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -206,7 +207,10 @@ impl Person {
         let shown = path.map(|path| path.display().to_string()).unwrap_or_default();
         let pick = |flag: Option<&PathBuf>, filed: Option<String>, default: Option<String>| {
             if let Some(flag) = flag {
-                return Effective { value: Some(flag.display().to_string()), from: "flag or environment".into() };
+                return Effective {
+                    value: Some(flag.display().to_string()),
+                    from: "flag or environment".into(),
+                };
             }
             if let Some(filed) = filed {
                 return Effective { value: Some(filed), from: shown.clone() };
@@ -220,7 +224,11 @@ impl Person {
             signing_key.from = "git (user.signingKey)".into();
         }
         Ok(Person {
-            talosconfig: pick(cli.talosconfig.as_ref(), file.talosconfig, talos.map(|path| path.display().to_string())),
+            talosconfig: pick(
+                cli.talosconfig.as_ref(),
+                file.talosconfig,
+                talos.map(|path| path.display().to_string()),
+            ),
             age_identity: pick(cli.age_identity.as_ref(), file.age_identity, None),
             signing_key,
         })
@@ -234,6 +242,10 @@ fn home() -> Option<PathBuf> {
 
 /// The host's name, as this process's own.
 pub fn host() -> String {
-    let read = std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
-    read.map(|text| text.trim().to_owned()).ok().filter(|text| !text.is_empty()).unwrap_or_else(|| "localhost".into())
+    let read = std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .or_else(|_| std::fs::read_to_string("/etc/hostname"));
+    read.map(|text| text.trim().to_owned())
+        .ok()
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| "localhost".into())
 }

@@ -9,8 +9,8 @@ use talos_config::{LeafValue, diff};
 
 use crate::compose::{Composed, compose, compose_base, tables};
 use crate::plan::{
-    AppliedBinding, Entry, Expects, FORMAT, Govern, GovernEntry, MachineEntry, Mode, Operation, Overwrites, Plan,
-    Reboot, Renderer, Subject, Target,
+    AppliedBinding, Entry, Expects, FORMAT, Govern, GovernEntry, MachineEntry, Mode, Operation, Overwrites,
+    Plan, Reboot, Renderer, Subject, Target,
 };
 use crate::reboot;
 use crate::view::{AppliedView, MachineView, StateView};
@@ -61,10 +61,16 @@ impl Planner<'_> {
     /// The whole plan. A machine that cannot be planned is a finding; the others are planned all the same.
     pub fn plan(&self) -> Planned {
         let governed = self.govern_entry();
-        let mut planned =
-            Planned { plan: self.empty(), waiting: Vec::new(), findings: Findings::default(), composed: BTreeMap::new() };
+        let mut planned = Planned {
+            plan: self.empty(),
+            waiting: Vec::new(),
+            findings: Findings::default(),
+            composed: BTreeMap::new(),
+        };
         for (cluster, of_cluster) in &self.intent.clusters {
-            for machine in of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name)) {
+            for machine in
+                of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name))
+            {
                 match self.composed_entry(cluster, machine) {
                     Ok((composed, entry)) => {
                         for warning in composed.warnings.iter() {
@@ -72,7 +78,9 @@ impl Planner<'_> {
                         }
                         planned.composed.insert((cluster.to_string(), machine.to_string()), composed);
                         match entry {
-                            Some(_) if governed.is_some() => planned.waiting.push(format!("{cluster}/{machine}")),
+                            Some(_) if governed.is_some() => {
+                                planned.waiting.push(format!("{cluster}/{machine}"))
+                            }
                             Some(entry) => planned.plan.entries.push(Entry::Machine(Box::new(entry))),
                             None => {}
                         }
@@ -107,7 +115,8 @@ impl Planner<'_> {
             }
             Subject::Machine { cluster, machine } => {
                 let (cluster, machine) = names(cluster, machine)?;
-                self.composed_entry(&cluster, &machine).map(|(_, entry)| entry.map(|entry| Entry::Machine(Box::new(entry))))
+                self.composed_entry(&cluster, &machine)
+                    .map(|(_, entry)| entry.map(|entry| Entry::Machine(Box::new(entry))))
             }
         }
     }
@@ -120,7 +129,10 @@ impl Planner<'_> {
             epoch: self.view.epoch.clone(),
             renderer: Renderer {
                 tool: env!("CARGO_PKG_VERSION").to_owned(),
-                tables: format!("sha256:{}", talos_config::Tables::v1_13().digest().trim_start_matches("sha256:")),
+                tables: format!(
+                    "sha256:{}",
+                    talos_config::Tables::v1_13().digest().trim_start_matches("sha256:")
+                ),
             },
             entries: Vec::new(),
         }
@@ -149,7 +161,13 @@ impl Planner<'_> {
         let composed = compose(self.intent, cluster, machine)?;
         if view.in_flight {
             let message = format!("An operation on `{cluster}/{machine}` is not finished");
-            return Err(finding(cluster, machine, codes::IN_FLIGHT, message, "`bronzeward status --wait` waits for it"));
+            return Err(finding(
+                cluster,
+                machine,
+                codes::IN_FLIGHT,
+                message,
+                "`bronzeward status --wait` waits for it",
+            ));
         }
         let mut entry = self.blank(cluster, machine, of_cluster, file, &view);
         if let Some(adopted) = self.adoption(cluster, machine, &view, &composed)? {
@@ -163,7 +181,8 @@ impl Planner<'_> {
             return Ok((composed, Some(entry)));
         }
         let Some(applied) = &view.applied else {
-            let message = format!("Nothing adopts `{cluster}/{machine}`, and what was never adopted gets nothing");
+            let message =
+                format!("Nothing adopts `{cluster}/{machine}`, and what was never adopted gets nothing");
             let help = format!("`bronzeward import {machine}` on a draft branch");
             return Err(finding(cluster, machine, codes::NEVER_ADOPTED, message, &help));
         };
@@ -294,12 +313,19 @@ impl Planner<'_> {
     fn revert_entry(&self, cluster: &str, machine: &str) -> Result<MachineEntry, Findings> {
         let (cluster, machine) = names(cluster, machine)?;
         let view = self.view.machine(cluster.as_str(), machine.as_str());
-        let nothing = |message: &str| finding(&cluster, &machine, codes::NOTHING_TO_REVERT, message.to_owned(), "");
+        let nothing =
+            |message: &str| finding(&cluster, &machine, codes::NOTHING_TO_REVERT, message.to_owned(), "");
         let applied = view.applied.as_ref().ok_or_else(|| nothing("The machine was never adopted"))?;
         let drift = view.drift.as_ref().ok_or_else(|| nothing("No drift is open on the machine"))?;
         if view.in_flight {
             let message = "An operation on the machine is not finished".to_owned();
-            return Err(finding(&cluster, &machine, codes::IN_FLIGHT, message, "`bronzeward status --wait` waits for it"));
+            return Err(finding(
+                &cluster,
+                &machine,
+                codes::IN_FLIGHT,
+                message,
+                "`bronzeward status --wait` waits for it",
+            ));
         }
         if applied.composed.is_none() {
             let message = "What is Applied was adopted and no document composes it".to_owned();
@@ -345,7 +371,11 @@ impl Planner<'_> {
         };
         let intent = (self.at)(&applied.commit).map_err(lost)?;
         tables(cluster, &applied.target.contract)?;
-        let composed = if applied.base_only { compose_base(&intent, cluster, machine) } else { compose(&intent, cluster, machine) }?;
+        let composed = if applied.base_only {
+            compose_base(&intent, cluster, machine)
+        } else {
+            compose(&intent, cluster, machine)
+        }?;
         let same = Some(&composed.digest) == applied.composed.as_ref()
             && composed.references_digest() == applied.references;
         if same {
@@ -356,9 +386,19 @@ impl Planner<'_> {
     }
 }
 
-fn old_order(planner: &Planner<'_>, applied: &AppliedView, cluster: &Name) -> Result<Vec<&'static str>, Findings> {
+fn old_order(
+    planner: &Planner<'_>,
+    applied: &AppliedView,
+    cluster: &Name,
+) -> Result<Vec<&'static str>, Findings> {
     let intent = (planner.at)(&applied.commit).map_err(|message| {
-        Findings::from(Finding::error("", TOP, codes::APPLIED_LOST, message, "the commit must stay in the history"))
+        Findings::from(Finding::error(
+            "",
+            TOP,
+            codes::APPLIED_LOST,
+            message,
+            "the commit must stay in the history",
+        ))
     })?;
     let waves = intent.clusters.get(cluster).map(|of| of.cluster.rollout.order.clone()).unwrap_or_default();
     Ok(waves
@@ -382,7 +422,8 @@ fn binding(applied: &AppliedView) -> AppliedBinding {
 fn unreadable(old: &Composed, new: &Composed) -> bool {
     const CODE: [&str; 6] = ["/content", "/contents", "/extraArgs", "/pods", "/args", "/pod"];
     diff(&old.config, &new.config).iter().any(|change| {
-        matches!(change.new, Some(LeafValue::Opaque(_))) && CODE.iter().any(|place| change.pointer.contains(place))
+        matches!(change.new, Some(LeafValue::Opaque(_)))
+            && CODE.iter().any(|place| change.pointer.contains(place))
     })
 }
 
@@ -406,5 +447,11 @@ fn finding(cluster: &Name, machine: &Name, code: Code, message: String, help: &s
 
 fn absent(cluster: &Name, machine: &Name) -> Findings {
     let message = format!("There is no machine `{cluster}/{machine}` in this tree");
-    finding(cluster, machine, bronzeward_intent::finding::codes::MISSING_REFERENCE, message, "name one that exists")
+    finding(
+        cluster,
+        machine,
+        bronzeward_intent::finding::codes::MISSING_REFERENCE,
+        message,
+        "name one that exists",
+    )
 }

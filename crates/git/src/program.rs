@@ -34,7 +34,8 @@ impl GitProgram {
     /// # Errors
     /// [`ProgramError`] when `git` is missing.
     pub fn new(dir: &Path, remote: &str) -> Result<GitProgram, ProgramError> {
-        let mut program = GitProgram { dir: dir.to_path_buf(), remote: remote.to_owned(), shown: String::new() };
+        let mut program =
+            GitProgram { dir: dir.to_path_buf(), remote: remote.to_owned(), shown: String::new() };
         program.shown = program.config(&format!("remote.{remote}.url"))?.unwrap_or_else(|| remote.to_owned());
         if let Some((scheme, rest)) = program.shown.clone().split_once("://") {
             let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
@@ -125,9 +126,11 @@ impl Remote for GitProgram {
         if output.status.success() {
             return Ok(PushReport::default());
         }
-        let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        let text =
+            format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         let name = updates.first().map(|update| update.name.clone()).unwrap_or_default();
-        let lost = ["stale info", "fetch first", "cannot lock ref", "failed to update ref", "non-fast-forward"];
+        let lost =
+            ["stale info", "fetch first", "cannot lock ref", "failed to update ref", "non-fast-forward"];
         if lost.iter().any(|word| text.contains(word)) {
             return Err(PushError::Stale { name });
         }

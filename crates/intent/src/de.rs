@@ -44,7 +44,11 @@ impl de::Error for Misfit {
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Misfit {
         let known = expected.join(", ");
-        Misfit { pos: None, code: codes::UNKNOWN_KEY, message: format!("Unknown key `{field}`; known are {known}") }
+        Misfit {
+            pos: None,
+            code: codes::UNKNOWN_KEY,
+            message: format!("Unknown key `{field}`; known are {known}"),
+        }
     }
 
     fn missing_field(field: &'static str) -> Misfit {
@@ -147,7 +151,10 @@ impl<'de> de::Deserializer<'de> for NodeDeserializer<'_> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         let node = self.0;
         let Some(elements) = node.elements() else {
-            return Err(Misfit::new(node.pos, format!("A {} stands where a list must stand", node.kind_name())));
+            return Err(Misfit::new(
+                node.pos,
+                format!("A {} stands where a list must stand", node.kind_name()),
+            ));
         };
         visitor.visit_seq(Elements(elements.iter())).map_err(|err: Misfit| err.at(node.pos))
     }
@@ -155,7 +162,10 @@ impl<'de> de::Deserializer<'de> for NodeDeserializer<'_> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
         let node = self.0;
         let Some(entries) = node.entries() else {
-            return Err(Misfit::new(node.pos, format!("A {} stands where a mapping must stand", node.kind_name())));
+            return Err(Misfit::new(
+                node.pos,
+                format!("A {} stands where a mapping must stand", node.kind_name()),
+            ));
         };
         let access = Entries { rest: entries.iter(), value: None };
         visitor.visit_map(access).map_err(|err: Misfit| err.at(node.pos))
@@ -203,7 +213,10 @@ struct Elements<'a>(std::slice::Iter<'a, Node>);
 impl<'de> de::SeqAccess<'de> for Elements<'_> {
     type Error = Misfit;
 
-    fn next_element_seed<T: de::DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
+    fn next_element_seed<T: de::DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Misfit> {
         let Some(node) = self.0.next() else { return Ok(None) };
         seed.deserialize(NodeDeserializer(node)).map(Some).map_err(|err| err.at(node.pos))
     }

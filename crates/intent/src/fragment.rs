@@ -121,8 +121,15 @@ pub fn is_own(node: &Node) -> bool {
 /// Splits a file into the document of our own and the rest.
 pub(crate) fn split<H: serde::de::DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<Source<H>, Finding> {
     if let Some(pos) = template(bytes) {
-        let help = "write the values, or a reference to a secret; a value for many machines stands in a fragment";
-        return Err(Finding::error(path, pos, codes::TEMPLATE, "The file is a template, and nothing is templated", help));
+        let help =
+            "write the values, or a reference to a secret; a value for many machines stands in a fragment";
+        return Err(Finding::error(
+            path,
+            pos,
+            codes::TEMPLATE,
+            "The file is a template, and nothing is templated",
+            help,
+        ));
     }
     let documents = read_stream(bytes, &Limits::default()).map_err(|err| unreadable(path, &err))?;
     let own: Vec<&YamlDocument> =
@@ -150,7 +157,8 @@ fn template(bytes: &[u8]) -> Option<Pos> {
     for (index, line) in text.lines().enumerate() {
         let trimmed = line.trim_start();
         // a flow mapping inside a flow mapping is never written like this by hand
-        let hit = ["{{", "{%"].iter().find(|open| trimmed.starts_with(**open)).map(|_| line.len() - trimmed.len());
+        let hit =
+            ["{{", "{%"].iter().find(|open| trimmed.starts_with(**open)).map(|_| line.len() - trimmed.len());
         let value = line.find(": {{").map(|at| at + 2);
         if let Some(at) = hit.or(value) {
             let column = line[..at].chars().count() + 1;
@@ -179,7 +187,13 @@ pub fn read_own<T: serde::de::DeserializeOwned>(path: &str, bytes: &[u8]) -> Res
     let mut roots = documents.iter().filter_map(|doc| doc.root.as_ref());
     let (Some(node), None) = (roots.next(), roots.next()) else {
         let message = "One document must stand here";
-        return Err(Finding::error(path, TOP, codes::WRONG_VALUE, message, "see the file's schema under schema/"));
+        return Err(Finding::error(
+            path,
+            TOP,
+            codes::WRONG_VALUE,
+            message,
+            "see the file's schema under schema/",
+        ));
     };
     from_node(node).map_err(|misfit| misfit_finding(path, misfit))
 }

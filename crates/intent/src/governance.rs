@@ -41,8 +41,9 @@ impl Governance {
     /// What is wrong with it, by place.
     pub fn load(files: &Files) -> Result<Governance, Findings> {
         let mut findings = Findings::default();
-        let repository = required(files, REPOSITORY_FILE, &mut findings)
-            .and_then(|bytes| read_own::<Repository>(REPOSITORY_FILE, bytes).map_err(|f| findings.push(f)).ok());
+        let repository = required(files, REPOSITORY_FILE, &mut findings).and_then(|bytes| {
+            read_own::<Repository>(REPOSITORY_FILE, bytes).map_err(|f| findings.push(f)).ok()
+        });
         let signers = required(files, SIGNERS_FILE, &mut findings).and_then(|bytes| {
             let read = AllowedSigners::parse(bytes);
             read.map_err(|err| {
@@ -97,16 +98,22 @@ impl Governance {
             .filter(|email| self.may(email, ActorRole::Approver))
             .filter(|email| self.signers.lines().iter().any(|line| line.principal == **email))
             .collect();
-        for (what, count) in [("configuration", policy.approvals.configuration), ("governance", policy.approvals.governance)] {
+        for (what, count) in
+            [("configuration", policy.approvals.configuration), ("governance", policy.approvals.governance)]
+        {
             if count == 0 || count as usize > approvers.len() {
                 report(
-                    format!("`policy.approvals.{what}` asks for {count} approvers, {} could approve", approvers.len()),
+                    format!(
+                        "`policy.approvals.{what}` asks for {count} approvers, {} could approve",
+                        approvers.len()
+                    ),
                     "an approver is a human with the role `approver` and a key in allowed_signers",
                 );
             }
         }
         for (email, who) in &policy.principals {
-            let held = [ActorRole::Approver, ActorRole::RecoveryAdmin].into_iter().find(|role| who.has(*role));
+            let held =
+                [ActorRole::Approver, ActorRole::RecoveryAdmin].into_iter().find(|role| who.has(*role));
             if who.kind == PrincipalKind::Automation && held.is_some() {
                 report(format!("`{email}` is automation and holds a role for people"), "take the role away");
             }
@@ -141,7 +148,9 @@ fn installation(files: &Files, findings: &mut Findings) -> BTreeMap<String, Vec<
     let mut keys = BTreeMap::new();
     for (path, bytes) in files.below(INSTALLATION) {
         let id = path.strip_prefix("installation/").and_then(|name| name.strip_suffix(".age"));
-        let sound = |id: &str| id.len() == 17 && id.starts_with('k') && id[1..].bytes().all(|b| b.is_ascii_hexdigit());
+        let sound = |id: &str| {
+            id.len() == 17 && id.starts_with('k') && id[1..].bytes().all(|b| b.is_ascii_hexdigit())
+        };
         match id.filter(|id| sound(id)) {
             Some(id) => {
                 keys.insert(id.to_owned(), bytes.to_vec());
@@ -167,7 +176,9 @@ fn installation(files: &Files, findings: &mut Findings) -> BTreeMap<String, Vec<
 fn rollouts(files: &Files) -> BTreeMap<String, Rollout> {
     let mut out = BTreeMap::new();
     for (path, bytes) in files.below("clusters") {
-        let Some(cluster) = path.strip_prefix("clusters/").and_then(|rest| rest.strip_suffix("/cluster.yaml")) else {
+        let Some(cluster) =
+            path.strip_prefix("clusters/").and_then(|rest| rest.strip_suffix("/cluster.yaml"))
+        else {
             continue;
         };
         if !cluster.contains('/')

@@ -75,8 +75,10 @@ impl Intent {
         let ours = semver::Version::parse(env!("CARGO_PKG_VERSION")).ok();
         let fits = semver::VersionReq::parse(requires).ok().zip(ours).map(|(req, ours)| req.matches(&ours));
         if fits != Some(true) {
-            let message =
-                format!("The repository requires the tool version `{requires}`, this is {}", env!("CARGO_PKG_VERSION"));
+            let message = format!(
+                "The repository requires the tool version `{requires}`, this is {}",
+                env!("CARGO_PKG_VERSION")
+            );
             let help = "use a version that fits, or change `requires`";
             findings.push(Finding::error(REPOSITORY_FILE, TOP, codes::REQUIRES, message, help));
         }
@@ -95,7 +97,9 @@ impl Intent {
                 }
                 if !cluster.assignments.contains_key(machine) {
                     let message = format!("The machine `{machine}` has no assignment");
-                    let help = format!("write clusters/{name}/assignments/{machine}.yaml, or `bronzeward import {machine}`");
+                    let help = format!(
+                        "write clusters/{name}/assignments/{machine}.yaml, or `bronzeward import {machine}`"
+                    );
                     findings.push(Finding::warning(&path, TOP, codes::MISSING_REFERENCE, message, help));
                 }
             }
@@ -106,7 +110,13 @@ impl Intent {
         for (key, source) in &cluster.fragments {
             if let Some(other) = self.fragments.get(key) {
                 let message = format!("The fragment `{}/{}` is also shared, in {}", key.0, key.1, other.path);
-                findings.push(Finding::error(&source.path, TOP, codes::DUPLICATE, message, "rename one of the two"));
+                findings.push(Finding::error(
+                    &source.path,
+                    TOP,
+                    codes::DUPLICATE,
+                    message,
+                    "rename one of the two",
+                ));
             }
         }
         for profile in cluster.profiles.keys().filter(|profile| self.profiles.contains_key(*profile)) {
@@ -125,7 +135,10 @@ impl Intent {
 /// Does a path belong to what Bronzeward reads?
 fn is_ours(path: &str) -> bool {
     let first = path.split('/').next().unwrap_or_default();
-    matches!(first, "bronzeward.yaml" | "allowed_signers" | "installation" | "fragments" | "profiles" | "clusters")
+    matches!(
+        first,
+        "bronzeward.yaml" | "allowed_signers" | "installation" | "fragments" | "profiles" | "clusters"
+    )
 }
 
 struct Reader<'a> {
@@ -153,7 +166,12 @@ impl Reader<'_> {
                 None
             }
             None => {
-                self.report(path, codes::UNKNOWN_FILE, "No such file is expected here", "only <name>.yaml files stand here");
+                self.report(
+                    path,
+                    codes::UNKNOWN_FILE,
+                    "No such file is expected here",
+                    "only <name>.yaml files stand here",
+                );
                 None
             }
         }
@@ -190,11 +208,21 @@ impl Reader<'_> {
             let layer = match rest.split_once('/').map(|(layer, _)| layer.parse::<Layer>()) {
                 Some(Ok(layer)) => layer,
                 Some(Err(err)) => {
-                    self.report(path, codes::UNKNOWN_FILE, err.to_string(), "move the file into a layer's folder");
+                    self.report(
+                        path,
+                        codes::UNKNOWN_FILE,
+                        err.to_string(),
+                        "move the file into a layer's folder",
+                    );
                     continue;
                 }
                 None => {
-                    self.report(path, codes::UNKNOWN_FILE, "A fragment stands in no layer", "move it into a layer's folder");
+                    self.report(
+                        path,
+                        codes::UNKNOWN_FILE,
+                        "A fragment stands in no layer",
+                        "move it into a layer's folder",
+                    );
                     continue;
                 }
             };
@@ -288,25 +316,44 @@ impl Reader<'_> {
         let mut out = BTreeMap::new();
         for (path, _) in files.below(&root) {
             let rest = path[root.len() + 1..].strip_suffix(".age").and_then(|rest| rest.rsplit_once('/'));
-            let parsed = rest.and_then(|(name, version)| Some((name.to_owned(), version.parse::<u64>().ok()?)));
+            let parsed =
+                rest.and_then(|(name, version)| Some((name.to_owned(), version.parse::<u64>().ok()?)));
             match parsed.filter(|(_, version)| path.ends_with(&format!("/{version}.age"))) {
                 Some(key) => {
                     out.insert(key, path.to_owned());
                 }
-                None => self.report(path, codes::UNKNOWN_FILE, "No such file is expected here", "a secret's file is secrets/<name>/<version>.age"),
+                None => self.report(
+                    path,
+                    codes::UNKNOWN_FILE,
+                    "No such file is expected here",
+                    "a secret's file is secrets/<name>/<version>.age",
+                ),
             }
         }
         out
     }
 
     fn unknown(&mut self, folder: &str) {
-        const KNOWN: [&str; 8] =
-            ["cluster.yaml", "secrets.lock.yaml", "machines", "assignments", "fragments", "profiles", "bases", "secrets"];
+        const KNOWN: [&str; 8] = [
+            "cluster.yaml",
+            "secrets.lock.yaml",
+            "machines",
+            "assignments",
+            "fragments",
+            "profiles",
+            "bases",
+            "secrets",
+        ];
         let files = self.files;
         for (path, _) in files.below(folder) {
             let first = path[folder.len() + 1..].split('/').next().unwrap_or_default();
             if !KNOWN.contains(&first) {
-                self.report(path, codes::UNKNOWN_FILE, "No such file is expected here", "see the layout in the documentation");
+                self.report(
+                    path,
+                    codes::UNKNOWN_FILE,
+                    "No such file is expected here",
+                    "see the layout in the documentation",
+                );
             }
         }
     }

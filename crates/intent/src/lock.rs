@@ -40,10 +40,13 @@ impl SecretsLock {
         }
         out.push_str("secrets:\n");
         for (name, secret) in &self.secrets {
-            let fields = secret.fields.iter().map(|field| format!("{field:?}")).collect::<Vec<_>>().join(", ");
+            let fields =
+                secret.fields.iter().map(|field| format!("{field:?}")).collect::<Vec<_>>().join(", ");
             let kind = secret.kind.as_str();
             let (version, value) = (secret.version, &secret.value);
-            out.push_str(&format!("  {name}: {{version: {version}, kind: {kind}, fields: [{fields}], value: {value:?}}}\n"));
+            out.push_str(&format!(
+                "  {name}: {{version: {version}, kind: {kind}, fields: [{fields}], value: {value:?}}}\n"
+            ));
         }
         out
     }

@@ -38,7 +38,11 @@ impl Intent {
     ///
     /// # Errors
     /// What is named and does not exist. A machine without an assignment or a base is such a finding.
-    pub fn selection<'a>(&'a self, cluster_name: &Name, machine: &'a Name) -> Result<Selection<'a>, Findings> {
+    pub fn selection<'a>(
+        &'a self,
+        cluster_name: &Name,
+        machine: &'a Name,
+    ) -> Result<Selection<'a>, Findings> {
         let mut findings = Findings::default();
         let assignment_path = format!("clusters/{cluster_name}/assignments/{machine}.yaml");
         let missing = |message: String, help: &str| {
@@ -51,7 +55,10 @@ impl Intent {
             return Err(missing(format!("The machine `{machine}` has no assignment"), "write the file"));
         };
         if !cluster.machines.contains_key(machine) {
-            findings.extend(missing(format!("There is no machine `{machine}`"), "name one that exists, or remove the file"));
+            findings.extend(missing(
+                format!("There is no machine `{machine}`"),
+                "name one that exists, or remove the file",
+            ));
         }
         let base_name = assignment.base.as_ref().unwrap_or(machine);
         let base = cluster.bases.get(base_name);
@@ -66,7 +73,8 @@ impl Intent {
             assignment_path.clone(),
         ];
         reads.extend(base.map(|base| base.path.clone()));
-        let mut order = Order { intent: self, cluster, cluster_name, findings: &mut findings, reads: &mut reads };
+        let mut order =
+            Order { intent: self, cluster, cluster_name, findings: &mut findings, reads: &mut reads };
         let fragments = order.fragments(assignment, &assignment_path);
         match base {
             Some(base) if !findings.has_errors() => {
@@ -96,7 +104,11 @@ impl<'a> Order<'a, '_> {
                 self.missing(path, format!("There is no profile `{name}`"));
                 continue;
             };
-            let folder = if own.is_some() { format!("clusters/{}/profiles", self.cluster_name) } else { "profiles".into() };
+            let folder = if own.is_some() {
+                format!("clusters/{}/profiles", self.cluster_name)
+            } else {
+                "profiles".into()
+            };
             profiles.push((profile, format!("{folder}/{name}.yaml")));
         }
         self.reads.extend(profiles.iter().map(|(_, path)| path.clone()));

@@ -106,6 +106,9 @@ mod tests {
         assert_eq!(read["odd"], value["odd"]);
         assert_eq!(read["on"], "yes");
         assert_eq!(text.lines().next(), Some("name: w1"));
-        assert!(text.contains("items:\n  - a: 1\n    b:\n      - x\n      - \"y: z\"\n  - plain\n"), "{text}");
+        assert!(
+            text.contains("items:\n  - a: 1\n    b:\n      - x\n      - \"y: z\"\n  - plain\n"),
+            "{text}"
+        );
     }
 }

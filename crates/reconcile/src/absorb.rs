@@ -32,11 +32,17 @@ struct Carried {
 impl Engine {
     /// Takes in what is new. `true` when something was published.
     pub(crate) fn absorb(&mut self, snapshot: &Snapshot, outcome: &mut Outcome) -> Result<bool, Trouble> {
-        let seen: Oid = snapshot.installation.seen.main.parse().map_err(|_| {
-            Trouble::halt("state-untrusted", "`seen.main` in the state is no commit")
-        })?;
+        let seen: Oid = snapshot
+            .installation
+            .seen
+            .main
+            .parse()
+            .map_err(|_| Trouble::halt("state-untrusted", "`seen.main` in the state is no commit"))?;
         let Some(tip) = self.fetched.main else {
-            return Err(Trouble::halt("main-missing", format!("The branch `{}` does not exist", self.setup.main)));
+            return Err(Trouble::halt(
+                "main-missing",
+                format!("The branch `{}` does not exist", self.setup.main),
+            ));
         };
         let new = self.new_commits(seen, tip)?;
         let mut transaction = Transaction::on(snapshot, self.now());
@@ -113,7 +119,11 @@ impl Engine {
         let intent = match &tree.intent {
             Ok(intent) => Rc::clone(intent),
             Err(findings) => {
-                transaction.say(&format!("main at {} cannot be read: {} findings", short(tip), findings.iter().count()));
+                transaction.say(&format!(
+                    "main at {} cannot be read: {} findings",
+                    short(tip),
+                    findings.iter().count()
+                ));
                 return Ok(());
             }
         };
@@ -122,12 +132,16 @@ impl Engine {
                 let Ok(composed) = bronzeward_compile::compose(&intent, cluster, machine) else { continue };
                 let mut status = transaction.status(cluster.as_str(), machine.as_str());
                 let (digest, references) = (composed.digest.clone(), composed.references_digest());
-                let same = status.desired.as_ref().is_some_and(|old| old.composed == digest && old.references == references);
+                let same = status
+                    .desired
+                    .as_ref()
+                    .is_some_and(|old| old.composed == digest && old.references == references);
                 if same {
                     continue;
                 }
                 let commit = tip.to_string();
-                status.desired = Some(Desired { commit: commit.clone(), composed: digest.clone(), references });
+                status.desired =
+                    Some(Desired { commit: commit.clone(), composed: digest.clone(), references });
                 transaction.set_status(status);
                 let details = details([("commit", json!(commit)), ("composed", json!(digest))]);
                 let message = format!("main says something new at {}", short(tip));
@@ -139,8 +153,12 @@ impl Engine {
 
     /// Compares every live entry with what a commit says.
     fn follow_all(&self, transaction: &mut Transaction, commit: Oid) -> Result<(), Trouble> {
-        let live: Vec<u64> =
-            transaction.releases().values().filter(|release| release.is_live()).map(|release| release.sequence).collect();
+        let live: Vec<u64> = transaction
+            .releases()
+            .values()
+            .filter(|release| release.is_live())
+            .map(|release| release.sequence)
+            .collect();
         if live.is_empty() {
             return Ok(());
         }
@@ -204,7 +222,8 @@ impl Engine {
             Some(bytes) => bytes.to_vec(),
             None => self.snapshot()?.release_files(sequence)?.0,
         };
-        Plan::parse(&bytes).map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
+        Plan::parse(&bytes)
+            .map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
     }
 
     /// Accepts or refuses an approval that was not seen before.
@@ -222,7 +241,9 @@ impl Engine {
         let parsed = match Approval::parse(&carried.message) {
             Ok(None) => return Ok(false),
             Ok(Some(parsed)) => parsed,
-            Err(err) => return self.refuse_unread(transaction, carried, &Refusal::Malformed(err.to_string())),
+            Err(err) => {
+                return self.refuse_unread(transaction, carried, &Refusal::Malformed(err.to_string()));
+            }
         };
         let ids = parsed.ids(place);
         let known = |release: &Release| ids.iter().any(|id| release.approvals.contains(id));
@@ -236,8 +257,12 @@ impl Engine {
             approvals: ids,
             found: carried.found.to_string(),
             plan: parsed.statement.plan.clone(),
-            basis: [&parsed.statement.basis.head, &parsed.statement.basis.main, &parsed.statement.basis.state]
-                .map(Clone::clone),
+            basis: [
+                &parsed.statement.basis.head,
+                &parsed.statement.basis.main,
+                &parsed.statement.basis.state,
+            ]
+            .map(Clone::clone),
             accepted: transaction.now(),
             expires: parsed.statement.expires,
             approvers: Vec::new(),
@@ -260,7 +285,12 @@ impl Engine {
     }
 
     /// An approval that cannot even be read has no id: it is noted once, by the commit that carries it.
-    fn refuse_unread(&self, transaction: &mut Transaction, carried: &Carried, refusal: &Refusal) -> Result<bool, Trouble> {
+    fn refuse_unread(
+        &self,
+        transaction: &mut Transaction,
+        carried: &Carried,
+        refusal: &Refusal,
+    ) -> Result<bool, Trouble> {
         let found = carried.found.to_string();
         if transaction.releases().values().any(|release| release.found == found) {
             return Ok(false);
@@ -296,7 +326,8 @@ impl Engine {
     ) -> Result<(Accepted, Plan), Judged> {
         let refuse = |refusal| Judged::Refused(refusal);
         let signed = parsed.verify(place).map_err(|err| refuse(Refusal::Malformed(err.to_string())))?;
-        let governance = self.trees.governance(&snapshot.installation.governed.commit).map_err(Trouble::from)?;
+        let governance =
+            self.trees.governance(&snapshot.installation.governed.commit).map_err(Trouble::from)?;
         let (denied, revoked) = (self.denied(), self.chain().revoked());
         let judge = Judge {
             governance: &governance,
@@ -307,7 +338,9 @@ impl Engine {
         };
         let basis: Option<Oid> = parsed.statement.basis.main.parse().ok();
         let on_main = match basis {
-            Some(basis) if self.repo.has(basis) => self.repo.is_ancestor(basis, tip).map_err(Trouble::from)?,
+            Some(basis) if self.repo.has(basis) => {
+                self.repo.is_ancestor(basis, tip).map_err(Trouble::from)?
+            }
             _ => false,
         };
         if !on_main {
@@ -316,7 +349,8 @@ impl Engine {
         if carried.on_main && governance.repository.policy.signed_main == SignedMain::Required {
             let info = self.repo.commit(carried.found).map_err(Trouble::from)?;
             let key = info.signature.key();
-            let owner = key.and_then(|key| governance.signers.principal(key, "git", transaction.now().as_second()));
+            let owner =
+                key.and_then(|key| governance.signers.principal(key, "git", transaction.now().as_second()));
             if owner.is_none() {
                 return Err(refuse(Refusal::CommitUnsigned));
             }
@@ -335,8 +369,10 @@ impl Engine {
     fn find_plan(&self, transaction: &Transaction, parsed: &Approval, tip: Oid) -> Result<Plan, Judged> {
         let wanted = &parsed.statement.plan;
         for head in self.fetched.approvals.values() {
-            let bytes = self.repo.tree_of(*head).and_then(|tree| tree.read("plan.json")).map_err(Trouble::from)?;
-            let Some(bytes) = bytes.filter(|bytes| bronzeward_intent::canonical::sha256(bytes) == *wanted) else {
+            let bytes =
+                self.repo.tree_of(*head).and_then(|tree| tree.read("plan.json")).map_err(Trouble::from)?;
+            let Some(bytes) = bytes.filter(|bytes| bronzeward_intent::canonical::sha256(bytes) == *wanted)
+            else {
                 continue;
             };
             return Plan::parse(&bytes).map_err(|why| Judged::Refused(Refusal::Plan(why.to_owned())));
@@ -392,7 +428,10 @@ impl Engine {
         for entry in &release.entries {
             let message = format!(
                 "release {}: {} approved by {} ({})",
-                release.sequence, entry.operation, who.join(", "), entry.state.as_str()
+                release.sequence,
+                entry.operation,
+                who.join(", "),
+                entry.state.as_str()
             );
             if let Ok(Subject::Machine { cluster, machine }) = entry.subject.parse() {
                 let details = details([("approval", json!(id)), ("entry", json!(entry.digest))]);
@@ -461,13 +500,16 @@ impl Engine {
     fn touches(&self, entry: &Entry, info: &CommitInfo, changed: &[String]) -> Result<bool, Trouble> {
         let Entry::Machine(entry) = entry else {
             let governs = |path: &String| {
-                path == "bronzeward.yaml" || path == "allowed_signers" || path.starts_with("installation/")
+                path == "bronzeward.yaml"
+                    || path == "allowed_signers"
+                    || path.starts_with("installation/")
                     || path.ends_with("/cluster.yaml")
             };
             return Ok(changed.iter().any(governs));
         };
         let tree = self.trees.at(info.id)?;
-        let reads = tree.intent.as_ref().ok().and_then(|intent| reads(intent, &entry.cluster, &entry.machine));
+        let reads =
+            tree.intent.as_ref().ok().and_then(|intent| reads(intent, &entry.cluster, &entry.machine));
         // a tree that cannot be read, or has no such machine: whatever it changes may matter
         Ok(reads.map_or(!changed.is_empty(), |reads| changed.iter().any(|path| reads.contains(path))))
     }
@@ -486,14 +528,17 @@ impl Engine {
                 (Act::Deny { .. }, true) => LogKind::Denied,
             };
             let verdict = if counted.allowed { "" } else { "refused, they may not: " };
-            let message = format!("{verdict}{} by {} (act {})", counted.act.sentence(), counted.who, counted.sequence);
+            let message =
+                format!("{verdict}{} by {} (act {})", counted.act.sentence(), counted.who, counted.sequence);
             let scope = match &counted.act {
                 Act::Freeze { scope, .. } | Act::Unfreeze { scope, .. } => Some(scope.clone()),
                 _ => None,
             };
             let covered: Vec<(String, String)> = transaction
                 .statuses()
-                .filter(|status| scope.as_ref().is_some_and(|scope| scope.covers(&status.cluster, &status.machine)))
+                .filter(|status| {
+                    scope.as_ref().is_some_and(|scope| scope.covers(&status.cluster, &status.machine))
+                })
                 .map(|status| (status.cluster.clone(), status.machine.clone()))
                 .collect();
             transaction.kind(kind);
@@ -521,12 +566,12 @@ impl Engine {
     fn expire(&self, transaction: &mut Transaction) {
         let now = transaction.now();
         let (denied, revoked) = (self.denied(), self.chain().revoked());
-        let releases: Vec<Release> = transaction.releases().values().filter(|release| release.is_live()).cloned().collect();
+        let releases: Vec<Release> =
+            transaction.releases().values().filter(|release| release.is_live()).cloned().collect();
         for release in releases {
-            let void = release
-                .approvers
-                .iter()
-                .any(|approver| revoked.contains(approver.approval.as_str()) || denied.contains(approver.key.as_str()));
+            let void = release.approvers.iter().any(|approver| {
+                revoked.contains(approver.approval.as_str()) || denied.contains(approver.key.as_str())
+            });
             let ended = match (void, release.expires <= now) {
                 (true, _) => (EntryState::Revoked, LogKind::Revoked),
                 (false, true) => (EntryState::Expired, LogKind::Expired),
@@ -549,7 +594,13 @@ impl Engine {
                 continue;
             }
             let why = new.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
-            let message = format!("release {}: {} {} is {}{why}", after.sequence, new.operation, new.subject, new.state.as_str());
+            let message = format!(
+                "release {}: {} {} is {}{why}",
+                after.sequence,
+                new.operation,
+                new.subject,
+                new.state.as_str()
+            );
             let kind = match new.state {
                 EntryState::Lapsed => LogKind::Lapsed,
                 EntryState::Expired => LogKind::Expired,
@@ -606,7 +657,8 @@ pub(crate) fn approved<'a>(plan: &'a Plan, entry: &ReleaseEntry) -> Option<(Subj
 
 /// A newer accepted entry of the same subject takes the place of older ones that are another.
 fn supersede(transaction: &mut Transaction, release: &Release) {
-    let older: Vec<Release> = transaction.releases().values().filter(|other| other.is_live()).cloned().collect();
+    let older: Vec<Release> =
+        transaction.releases().values().filter(|other| other.is_live()).cloned().collect();
     for mut other in older.into_iter().filter(|other| other.sequence != release.sequence) {
         let before = other.clone();
         for entry in other.entries.iter_mut().filter(|entry| entry.state.is_open()) {
@@ -630,7 +682,9 @@ fn reads(intent: &Intent, cluster: &str, machine: &str) -> Option<Vec<String>> {
 }
 
 /// Details of a log entry.
-pub(crate) fn details<const N: usize>(pairs: [(&str, serde_json::Value); N]) -> Map<String, serde_json::Value> {
+pub(crate) fn details<const N: usize>(
+    pairs: [(&str, serde_json::Value); N],
+) -> Map<String, serde_json::Value> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 

@@ -22,8 +22,8 @@ use bronzeward_intent::{Governance, Intent, Name};
 use bronzeward_state::approval::{Approval, Place};
 use bronzeward_state::log::LogKind;
 use bronzeward_state::model::{
-    Answer, Applied, AppliedSource, Attempt, EntryState, Evidence, Operation, OperationState, Release, ReleaseEntry,
-    Status,
+    Answer, Applied, AppliedSource, Attempt, EntryState, Evidence, Operation, OperationState, Release,
+    ReleaseEntry, Status,
 };
 use bronzeward_state::snapshot::view;
 use bronzeward_state::{Snapshot, Transaction};
@@ -89,11 +89,15 @@ impl Engine {
         let mut found = None;
         for release in releases.iter().filter(|release| release.is_live()) {
             let plan = self.read_plan(snapshot, release.sequence)?;
-            for (index, entry) in release.entries.iter().enumerate().filter(|(_, entry)| entry.state.is_open()) {
+            for (index, entry) in
+                release.entries.iter().enumerate().filter(|(_, entry)| entry.state.is_open())
+            {
                 let Some((_, value)) = approved(&plan, entry) else { continue };
                 let sends = value.as_machine().is_some_and(|machine| machine.operation.sends());
                 let verdict = match gate.decide(release, entry, value) {
-                    Ok(()) if self.closed && sends => Err("closed: the nodes were not all looked at since the disk was lost".to_owned()),
+                    Ok(()) if self.closed && sends => {
+                        Err("closed: the nodes were not all looked at since the disk was lost".to_owned())
+                    }
                     other => other.map_err(|hold| describe(&hold, entry)),
                 };
                 match verdict {
@@ -116,13 +120,15 @@ impl Engine {
 
     fn read_plan(&self, snapshot: &Snapshot, sequence: u64) -> Result<Plan, Trouble> {
         let (bytes, _) = snapshot.release_files(sequence)?;
-        Plan::parse(&bytes).map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
+        Plan::parse(&bytes)
+            .map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
     }
 
     /// What acceptance kept is verified again: a logged `approved` is not trusted.
     fn verify_kept(&self, snapshot: &Snapshot, ready: &Ready) -> Result<(), Trouble> {
         let broken = |why: &str| {
-            let message = format!("The statement of release {} does not carry it: {why}", ready.release.sequence);
+            let message =
+                format!("The statement of release {} does not carry it: {why}", ready.release.sequence);
             Trouble::halt("state-untrusted", message)
         };
         let (plan, statement) = snapshot.release_files(ready.release.sequence)?;
@@ -167,7 +173,12 @@ impl Engine {
         Ok(true)
     }
 
-    fn commit_machine(&mut self, snapshot: &Snapshot, ready: &Ready, entry: &MachineEntry) -> Result<Step, Trouble> {
+    fn commit_machine(
+        &mut self,
+        snapshot: &Snapshot,
+        ready: &Ready,
+        entry: &MachineEntry,
+    ) -> Result<Step, Trouble> {
         self.verify_kept(snapshot, ready)?;
         // a change that was withdrawn meanwhile should not go: main is fetched before the evidence
         let before = self.fetched.main;
@@ -176,7 +187,10 @@ impl Engine {
             return Ok(Step::Holds("main moved: it is judged first".into()));
         }
         let target = if entry.operation == Planned::Revert {
-            snapshot.status(&entry.cluster, &entry.machine).applied.map_or(entry.target.clone(), |applied| applied.target)
+            snapshot
+                .status(&entry.cluster, &entry.machine)
+                .applied
+                .map_or(entry.target.clone(), |applied| applied.target)
         } else {
             entry.target.clone()
         };
@@ -202,17 +216,27 @@ impl Engine {
         Ok(())
     }
 
-    fn check_evidence(&self, snapshot: &Snapshot, entry: &MachineEntry, look: &Look) -> Result<Option<Step>, Trouble> {
+    fn check_evidence(
+        &self,
+        snapshot: &Snapshot,
+        entry: &MachineEntry,
+        look: &Look,
+    ) -> Result<Option<Step>, Trouble> {
         let seen = &look.seen;
         if entry.operation.sends() {
             if !seen.running {
-                return Ok(Some(Step::Holds("the machine is not running (booting, upgrading or going down)".into())));
+                return Ok(Some(Step::Holds(
+                    "the machine is not running (booting, upgrading or going down)".into(),
+                )));
             }
             if seen.pending {
-                return Ok(Some(Step::Holds("another configuration is staged or on trial there; boot or wait".into())));
+                return Ok(Some(Step::Holds(
+                    "another configuration is staged or on trial there; boot or wait".into(),
+                )));
             }
             if minor(&seen.version) < minor(&entry.target.contract) {
-                let why = format!("Talos {} is older than the contract {}", seen.version, entry.target.contract);
+                let why =
+                    format!("Talos {} is older than the contract {}", seen.version, entry.target.contract);
                 return Ok(Some(Step::Holds(why)));
             }
         }
@@ -233,7 +257,12 @@ impl Engine {
     }
 
     /// The tree, the document and the bytes of an entry.
-    fn artifact(&self, snapshot: &Snapshot, entry: &MachineEntry, commit: Oid) -> Result<(Composed, Artifact), Why> {
+    fn artifact(
+        &self,
+        snapshot: &Snapshot,
+        entry: &MachineEntry,
+        commit: Oid,
+    ) -> Result<(Composed, Artifact), Why> {
         let (_, key) = self.access(&entry.cluster)?;
         let cluster: Name = entry.cluster.parse().map_err(|_| "The entry names no cluster".to_owned())?;
         let machine: Name = entry.machine.parse().map_err(|_| "The entry names no machine".to_owned())?;
@@ -241,19 +270,29 @@ impl Engine {
         let intent: Rc<Intent> = tree.intent.clone().map_err(|findings| findings.to_string())?;
         let base_only = match entry.operation {
             Planned::Adopt => self.base_adopts(snapshot, entry, &intent, &cluster, &machine),
-            Planned::Revert => {
-                snapshot.status(&entry.cluster, &entry.machine).applied.is_some_and(|applied| applied.base_only)
-            }
+            Planned::Revert => snapshot
+                .status(&entry.cluster, &entry.machine)
+                .applied
+                .is_some_and(|applied| applied.base_only),
             Planned::Apply | Planned::Readdress => false,
         };
-        let composed = if base_only { compose_base(&intent, &cluster, &machine) } else { compose(&intent, &cluster, &machine) };
+        let composed = if base_only {
+            compose_base(&intent, &cluster, &machine)
+        } else {
+            compose(&intent, &cluster, &machine)
+        };
         let composed = composed.map_err(|findings| findings.to_string())?;
         if entry.composed.as_ref() != Some(&composed.digest) || entry.references != composed.references {
             return Err("artifact-mismatch: the tree composes another document than the approved one".into());
         }
         let read = |path: &str| tree.files.get(path).map(<[u8]>::to_vec);
-        let secrets =
-            Secrets { intent: &intent, cluster: &cluster, read: &read, identity: &self.world.identity, key: &key };
+        let secrets = Secrets {
+            intent: &intent,
+            cluster: &cluster,
+            read: &read,
+            identity: &self.world.identity,
+            key: &key,
+        };
         let artifact = secrets.artifact(&composed).map_err(|err| chain(&err))?;
         Ok((composed, artifact))
     }
@@ -320,12 +359,20 @@ impl Engine {
             ("meaning", json!(look.digests.meaning)),
             ("version", json!(look.seen.version)),
         ]);
-        transaction.say(&format!("{machine}: adopted (release {}), nothing was sent", ready.release.sequence));
+        transaction
+            .say(&format!("{machine}: adopted (release {}), nothing was sent", ready.release.sequence));
         transaction.log(&cluster, &machine, LogKind::Evidence, "read before the adoption", evidence);
-        let how = if explained { "the base explains it" } else { "no document explains it, an apply follows" };
+        let how =
+            if explained { "the base explains it" } else { "no document explains it, an apply follows" };
         let message = format!("what runs is Applied, revision {revision} ({how})");
         let entry_digest = ready.release.entries[ready.index].digest.clone();
-        transaction.log(&cluster, &machine, LogKind::Adopted, &message, details([("entry", json!(entry_digest))]));
+        transaction.log(
+            &cluster,
+            &machine,
+            LogKind::Adopted,
+            &message,
+            details([("entry", json!(entry_digest))]),
+        );
         if let Some(drift) = drift {
             let message = format!("drift {} closed: adopted", drift.sequence);
             transaction.log(&cluster, &machine, LogKind::DriftClosed, &message, details([]));
@@ -360,7 +407,8 @@ impl Engine {
         state: EntryState,
         detail: Option<String>,
     ) {
-        let mut release = transaction.releases().get(&release.sequence).cloned().unwrap_or_else(|| release.clone());
+        let mut release =
+            transaction.releases().get(&release.sequence).cloned().unwrap_or_else(|| release.clone());
         if let Some(entry) = release.entries.get_mut(index) {
             entry.state = state;
             entry.detail = detail;
@@ -384,7 +432,9 @@ impl Engine {
             }
             _ => self.tip().ok(),
         };
-        let Some(commit) = commit else { return Ok(Step::Holds("the commit to compose is not known".into())) };
+        let Some(commit) = commit else {
+            return Ok(Step::Holds("the commit to compose is not known".into()));
+        };
         let artifact = match self.artifact(snapshot, entry, commit) {
             Ok((_, artifact)) => artifact,
             Err(why) => return Ok(Step::Holds(why)),
@@ -412,7 +462,8 @@ impl Engine {
             attempts: Vec::new(),
         });
         transaction.set_status(status);
-        let subject = format!("{machine}: {} committed (release {})", entry.operation.as_str(), ready.release.sequence);
+        let subject =
+            format!("{machine}: {} committed (release {})", entry.operation.as_str(), ready.release.sequence);
         transaction.say(&subject);
         let read = details([
             ("at", json!(evidence.at)),
@@ -422,8 +473,10 @@ impl Engine {
             ("ready", json!(evidence.ready)),
         ]);
         transaction.log(&cluster, &machine, LogKind::Evidence, "read before the commitment", read);
-        let bound = details([("bytes", json!(artifact.bytes_digest)), ("meaning", json!(artifact.meaning_digest))]);
-        let message = format!("{} of release {} is committed", entry.operation.as_str(), ready.release.sequence);
+        let bound =
+            details([("bytes", json!(artifact.bytes_digest)), ("meaning", json!(artifact.meaning_digest))]);
+        let message =
+            format!("{} of release {} is committed", entry.operation.as_str(), ready.release.sequence);
         transaction.log(&cluster, &machine, LogKind::Committed, &message, bound);
         self.complete(&mut transaction, &ready.release, ready.index, EntryState::Committed, None);
         self.attempt(transaction, &cluster, &machine, &artifact)
@@ -467,13 +520,19 @@ impl Engine {
         let late = self.world.clock.monotonic().saturating_sub(clock) > defaults.send_within.as_duration();
         let entry_target = self.target_of(&snapshot, &status).or(target);
         let (true, false, Some(endpoint)) = (mine, late, entry_target) else {
-            let why = if late { "the push took longer than `sendWithin`" } else { "the shard or the operation moved on" };
+            let why = if late {
+                "the push took longer than `sendWithin`"
+            } else {
+                "the shard or the operation moved on"
+            };
             return self.record(cluster, machine, number, Answer::NotSent, why).map(|()| Step::Published);
         };
         let _ = commit_of_main;
         let (access, _) = match self.access(cluster) {
             Ok(found) => found,
-            Err(why) => return self.record(cluster, machine, number, Answer::NotSent, &why).map(|()| Step::Published),
+            Err(why) => {
+                return self.record(cluster, machine, number, Answer::NotSent, &why).map(|()| Step::Published);
+            }
         };
         let at = NodeAddress { cluster: cluster.to_owned(), endpoint };
         let spent = self.world.clock.monotonic().saturating_sub(clock);
@@ -510,7 +569,14 @@ impl Engine {
     }
 
     /// Records what came of an attempt, until it is stored.
-    fn record(&mut self, cluster: &str, machine: &str, number: u32, answer: Answer, why: &str) -> Result<(), Trouble> {
+    fn record(
+        &mut self,
+        cluster: &str,
+        machine: &str,
+        number: u32,
+        answer: Answer,
+        why: &str,
+    ) -> Result<(), Trouble> {
         const TRIES: u32 = 8;
         let mut last = None;
         for _ in 0..TRIES {
@@ -525,13 +591,22 @@ impl Engine {
         Err(last.unwrap_or_else(|| Trouble::Retry("The answer could not be recorded".into())))
     }
 
-    fn try_record(&mut self, cluster: &str, machine: &str, number: u32, answer: Answer, why: &str) -> Result<bool, Trouble> {
+    fn try_record(
+        &mut self,
+        cluster: &str,
+        machine: &str,
+        number: u32,
+        answer: Answer,
+        why: &str,
+    ) -> Result<bool, Trouble> {
         self.verify()?;
         let snapshot = self.snapshot()?;
         let mut transaction = Transaction::on(&snapshot, self.now());
         let mut status = transaction.status(cluster, machine);
         let Some(operation) = &mut status.operation else { return Ok(true) };
-        let Some(attempt) = operation.attempts.iter_mut().find(|attempt| attempt.number == number) else { return Ok(true) };
+        let Some(attempt) = operation.attempts.iter_mut().find(|attempt| attempt.number == number) else {
+            return Ok(true);
+        };
         if attempt.answer.is_some() {
             return Ok(true);
         }
@@ -545,7 +620,11 @@ impl Engine {
         };
         operation.state = state;
         let (release, entry) = (operation.release, operation.entry.clone());
-        let rejected = answer == Answer::Rejected && operation.attempts.iter().all(|a| a.answer == Some(Answer::Rejected) || a.answer == Some(Answer::NotSent));
+        let rejected = answer == Answer::Rejected
+            && operation
+                .attempts
+                .iter()
+                .all(|a| a.answer == Some(Answer::Rejected) || a.answer == Some(Answer::NotSent));
         if rejected {
             status.operation = None;
         }
@@ -560,7 +639,8 @@ impl Engine {
 
     /// Settles operations in flight: verifies what was accepted, and finds out what became of the rest.
     pub(crate) fn settle(&mut self, snapshot: &Snapshot, outcome: &mut Outcome) -> Result<bool, Trouble> {
-        let busy: Vec<Status> = snapshot.statuses.values().filter(|status| status.operation.is_some()).cloned().collect();
+        let busy: Vec<Status> =
+            snapshot.statuses.values().filter(|status| status.operation.is_some()).cloned().collect();
         for status in busy {
             let Some(operation) = status.operation.clone() else { continue };
             if self.settle_one(snapshot, &status, &operation, outcome)? {
@@ -590,13 +670,19 @@ impl Engine {
             let deadline = last.map_or(started, |attempt| attempt.deadline);
             let quiet = later(deadline, defaults.settle_floor.as_duration());
             if now < quiet {
-                outcome.holds.insert(name, format!("unresolved: nobody knows whether the attempt landed, until {quiet}"));
+                outcome.holds.insert(
+                    name,
+                    format!("unresolved: nobody knows whether the attempt landed, until {quiet}"),
+                );
                 outcome.wait(until(now, quiet));
                 return Ok(false);
             }
         }
         let Some(entry) = self.entry_of(snapshot, operation)? else {
-            return Err(Trouble::halt("state-untrusted", format!("The operation on {name} has no approved entry")));
+            return Err(Trouble::halt(
+                "state-untrusted",
+                format!("The operation on {name} has no approved entry"),
+            ));
         };
         let look = match self.read_machine(&status.cluster, &entry.target, &entry.identity) {
             Ok(look) => look,
@@ -642,14 +728,23 @@ impl Engine {
         let defaults = self.governance(snapshot)?.repository.defaults.clone();
         let name = format!("{}/{}", status.cluster, status.machine);
         let Some(entry) = self.entry_of(snapshot, operation)? else {
-            return Err(Trouble::halt("state-untrusted", format!("The operation on {name} has no approved entry")));
+            return Err(Trouble::halt(
+                "state-untrusted",
+                format!("The operation on {name} has no approved entry"),
+            ));
         };
         if operation.attempts_used() >= defaults.max_attempts {
             let why = format!("{} attempts were sent and none landed", operation.attempts_used());
             return self.end(snapshot, status, operation, EntryState::Failed, &why);
         }
         if let Some(ended) = self.withdrawn(snapshot, operation)? {
-            return self.end(snapshot, status, operation, ended, "its approval ended before anything was sent");
+            return self.end(
+                snapshot,
+                status,
+                operation,
+                ended,
+                "its approval ended before anything was sent",
+            );
         }
         if let Some(act) = self.chain().frozen_by(&status.cluster, &status.machine) {
             outcome.holds.insert(name, format!("frozen by act {act}"));
@@ -667,7 +762,10 @@ impl Engine {
             let why = "something else runs than what was approved to be replaced";
             return self.end(snapshot, status, operation, EntryState::Failed, why);
         }
-        let commit: Oid = operation.commit.parse().map_err(|_| Trouble::halt("state-untrusted", "no commit in an operation"))?;
+        let commit: Oid = operation
+            .commit
+            .parse()
+            .map_err(|_| Trouble::halt("state-untrusted", "no commit in an operation"))?;
         let artifact = match self.artifact(snapshot, &entry, commit) {
             Ok((_, artifact)) if artifact.bytes_digest == operation.bytes => artifact,
             Ok(_) => {
@@ -696,10 +794,9 @@ impl Engine {
     fn withdrawn(&self, snapshot: &Snapshot, operation: &Operation) -> Result<Option<EntryState>, Trouble> {
         let Some(release) = snapshot.releases.get(&operation.release) else { return Ok(None) };
         let (denied, revoked) = (self.denied(), self.chain().revoked());
-        let void = release
-            .approvers
-            .iter()
-            .any(|approver| revoked.contains(approver.approval.as_str()) || denied.contains(approver.key.as_str()));
+        let void = release.approvers.iter().any(|approver| {
+            revoked.contains(approver.approval.as_str()) || denied.contains(approver.key.as_str())
+        });
         if void {
             return Ok(Some(EntryState::Revoked));
         }
@@ -727,7 +824,8 @@ impl Engine {
         let drift = status.open_drift.take();
         let old = status.applied.take();
         let revision = old.as_ref().map_or(0, |applied| applied.revision) + 1;
-        let base_only = operation.operation == Planned::Revert && old.is_some_and(|applied| applied.base_only);
+        let base_only =
+            operation.operation == Planned::Revert && old.is_some_and(|applied| applied.base_only);
         let references = bronzeward_compile::plan::references_digest(&entry.references);
         status.operation = None;
         status.observed = None;
@@ -754,7 +852,11 @@ impl Engine {
         let message = format!("Applied is revision {revision} (release {})", operation.release);
         transaction.log(&cluster, &machine, LogKind::Applied, &message, details([]));
         if let Some(drift) = drift {
-            let how = if operation.operation == Planned::Revert { "reverted" } else { "overwritten by an approved change" };
+            let how = if operation.operation == Planned::Revert {
+                "reverted"
+            } else {
+                "overwritten by an approved change"
+            };
             let message = format!("drift {} closed: {how}", drift.sequence);
             transaction.log(&cluster, &machine, LogKind::DriftClosed, &message, details([]));
         }
@@ -809,7 +911,8 @@ impl Engine {
         let mut status = transaction.status(&cluster, &machine);
         status.operation = None;
         transaction.set_status(status);
-        let message = format!("{} of release {} ended: {why}", operation.operation.as_str(), operation.release);
+        let message =
+            format!("{} of release {} ended: {why}", operation.operation.as_str(), operation.release);
         transaction.log(&cluster, &machine, LogKind::Failed, &message, details([]));
         if let Some((release, index)) = find(snapshot, operation.release, &operation.entry) {
             self.complete(transaction, &release, index, state, Some(why.to_owned()));

@@ -223,7 +223,9 @@ impl Engine {
         let first = self.repo.first_parents(None, tip)?.and_then(|all| all.first().copied()).unwrap_or(tip);
         let chain = Chain::genesis(&self.repo, first, &self.setup.root_keys)?;
         let installation = chain.installation();
-        if installation.governed.commit.parse::<Oid>().ok() != Some(self.setup.anchor) || installation.shard != self.setup.shard {
+        if installation.governed.commit.parse::<Oid>().ok() != Some(self.setup.anchor)
+            || installation.shard != self.setup.shard
+        {
             let message = format!(
                 "The genesis names the anchor {} and the shard `{}`; the settings name {} and `{}`",
                 installation.governed.commit, installation.shard, self.setup.anchor, self.setup.shard
@@ -233,7 +235,8 @@ impl Engine {
         if let Some(seen) = self.disk.kept().state.as_deref().and_then(|seen| seen.parse::<Oid>().ok())
             && !self.repo.is_ancestor(seen, tip)?
         {
-            let message = format!("The state branch went back: {tip} does not stand on {seen}, which was seen before");
+            let message =
+                format!("The state branch went back: {tip} does not stand on {seen}, which was seen before");
             return Err(Trouble::halt("state-rewound", message));
         }
         Ok(chain)

@@ -31,7 +31,8 @@ impl Engine {
         let mut out = Vec::new();
         for status in snapshot.statuses.values() {
             let Some(applied) = &status.applied else { continue };
-            let at = NodeAddress { cluster: status.cluster.clone(), endpoint: applied.target.endpoint.clone() };
+            let at =
+                NodeAddress { cluster: status.cluster.clone(), endpoint: applied.target.endpoint.clone() };
             let Ok((access, _)) = self.access(&status.cluster) else { continue };
             if let (Ok(endpoint), Ok(access)) = (endpoint(&at), parse_access(&access)) {
                 let (cluster, machine) = (status.cluster.clone(), status.machine.clone());

@@ -36,7 +36,8 @@ pub fn revoke(cli: &Cli, args: &Revoke) -> Result<Exit> {
     if !sound {
         return Err(refuse("An approval's id is 16 hex digits, as `approve` and `status` print it"));
     }
-    let act = Act::Revoke { format: 1, approval: args.approval.clone(), reason: args.reason.clone(), at: now() };
+    let act =
+        Act::Revoke { format: 1, approval: args.approval.clone(), reason: args.reason.clone(), at: now() };
     publish(cli, &clone, &act, &args.timeout)
 }
 
@@ -76,7 +77,9 @@ fn publish(cli: &Cli, clone: &Clone, act: &Act, timeout: &str) -> Result<Exit> {
     let acknowledged = wait_for(clone, sequence, timeout.as_duration())?;
     match cli.format {
         Format::Json => output::json(&json!({"act": sequence, "acknowledged": acknowledged})),
-        Format::Text if acknowledged => output::line(&format!("act {sequence}: {}, acknowledged", act.sentence())),
+        Format::Text if acknowledged => {
+            output::line(&format!("act {sequence}: {}, acknowledged", act.sentence()))
+        }
         Format::Text => output::line(&format!(
             "act {sequence}: {}, recorded; the reconciler did not acknowledge it yet (no send can follow it all the same)",
             act.sentence()
@@ -85,7 +88,10 @@ fn publish(cli: &Cli, clone: &Clone, act: &Act, timeout: &str) -> Result<Exit> {
     Ok(if acknowledged { Exit::Fine } else { Exit::NotConfirmed })
 }
 
-#[allow(clippy::disallowed_methods, reason = "a person waits here: there is nothing to be told by but the remote")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a person waits here: there is nothing to be told by but the remote"
+)]
 fn wait_for(clone: &Clone, sequence: u64, timeout: Duration) -> Result<bool> {
     let start = Instant::now();
     loop {

@@ -64,8 +64,7 @@ pub fn approve(cli: &Cli, args: &Approve) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     let approval = approval_commit(&clone, &signed, stand.head, &signer)?;
-    let approval_update =
-        RefUpdate { name: Clone::approval_ref(&signed.id), expected: None, new: approval };
+    let approval_update = RefUpdate { name: Clone::approval_ref(&signed.id), expected: None, new: approval };
     if args.only {
         push(&clone, &[approval_update])?;
     } else {
@@ -198,7 +197,8 @@ fn after_merge(clone: &Clone) -> Result<()> {
     } else if let Some(local) = clone.repo.read_ref(&format!("refs/heads/{MAIN}"))?
         && clone.repo.is_ancestor(local, tips.main)?
     {
-        clone.repo.set_ref(&format!("refs/heads/{MAIN}"), tips.main, Some(local))?;
+        let (name, new, old) = (format!("refs/heads/{MAIN}"), tips.main.to_string(), local.to_string());
+        clone.git.run(&["update-ref", "-m", "bronzeward approve", &name, &new, &old])?;
     }
     Ok(())
 }

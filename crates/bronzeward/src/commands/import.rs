@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use bronzeward_intent::fragment::BaseKind;
 use bronzeward_intent::lock::SecretKind;
 use bronzeward_intent::yaml_text::to_yaml;
-use bronzeward_intent::{ActorRole, ApiVersion, Assignment, Base, Imported, Intent, LockedSecret, Name, SecretsLock};
+use bronzeward_intent::{
+    ActorRole, ApiVersion, Assignment, Base, Imported, Intent, LockedSecret, Name, SecretsLock,
+};
 use bronzeward_secrets::age_file::{recipients, seal_secret, secret_path};
 use bronzeward_secrets::ingest::{Ingest, Ingested, base_file, ingest, mark_path};
 use bronzeward_secrets::{InstallationKey, Label, SecretHeader};
@@ -27,7 +29,8 @@ pub fn import(cli: &Cli, args: &Import) -> Result<Exit> {
     let clone = Clone::open(cli)?;
     let tips = clone.fetch()?;
     let state = clone.snapshot()?;
-    let machines: Vec<(String, Option<u64>)> = args.machines.iter().map(|name| (name.clone(), None)).collect();
+    let machines: Vec<(String, Option<u64>)> =
+        args.machines.iter().map(|name| (name.clone(), None)).collect();
     let fallback = format!("import-{}", args.machines.join("-").replace('/', "-"));
     take(cli, &clone, &tips, &state, &machines, &args.decide, &fallback)
 }
@@ -81,7 +84,8 @@ fn take(
         }
     }
     let names: Vec<&str> = machines.iter().map(|(name, _)| name.as_str()).collect();
-    let verb = if machines.iter().any(|(_, drift)| drift.is_some()) { "Adopt what runs on" } else { "Import" };
+    let verb =
+        if machines.iter().any(|(_, drift)| drift.is_some()) { "Adopt what runs on" } else { "Import" };
     draft.commit(&taking.files, &format!("{verb} {}", names.join(", ")))?;
     for line in &taking.summary {
         output::line(line);
@@ -147,7 +151,10 @@ impl Taking<'_> {
         let tables = bronzeward_compile::compose::tables(cluster, &of.cluster.contract)
             .map_err(|finding| refuse(finding.to_string()))?;
         let paths = |texts: &[String]| -> Result<Vec<Path>> {
-            texts.iter().map(|text| text.parse().map_err(|_| refuse(format!("`{text}` is no path")))).collect()
+            texts
+                .iter()
+                .map(|text| text.parse().map_err(|_| refuse(format!("`{text}` is no path"))))
+                .collect()
         };
         let (mut marks, mut clears) = (paths(&decide.marks)?, paths(&decide.clears)?);
         if drift.is_some() {
@@ -163,7 +170,13 @@ impl Taking<'_> {
         let lock = &self.locks[cluster];
         let repository = self.intent.governance.repository.id.clone();
         let digest = |text: &str| {
-            self.key.digest(Label::Value, &repository, cluster.as_str(), SecretKind::String.as_str(), text.as_bytes())
+            self.key.digest(
+                Label::Value,
+                &repository,
+                cluster.as_str(),
+                SecretKind::String.as_str(),
+                text.as_bytes(),
+            )
         };
         let stored: BTreeMap<String, (String, u64)> = lock
             .secrets
@@ -197,7 +210,9 @@ impl Taking<'_> {
     /// Puts new values into the store and all of them into the lock. Gives the number of new ones.
     fn store(&mut self, cluster: &Name, ingested: &Ingested) -> Result<usize> {
         let governance = &self.intent.governance;
-        let readers = |who: &bronzeward_intent::Principal| who.has(ActorRole::Reconciler) || who.has(ActorRole::Approver);
+        let readers = |who: &bronzeward_intent::Principal| {
+            who.has(ActorRole::Reconciler) || who.has(ActorRole::Approver)
+        };
         let to = governance
             .repository
             .policy
@@ -240,7 +255,9 @@ impl Taking<'_> {
 fn hits(tables: &talos_config::Tables, active: &[u8]) -> impl Fn(&Path) -> bool {
     let options = talos_config::Options { opaque_tag: None, limits: talos_config::Limits::default() };
     let config = talos_config::Config::load(tables, active, talos_config::SourceId(0), &options).ok();
-    move |path| config.as_ref().is_some_and(|config| config.get(path).is_some_and(|found| found.value.is_some()))
+    move |path| {
+        config.as_ref().is_some_and(|config| config.get(path).is_some_and(|found| found.value.is_some()))
+    }
 }
 
 /// What a person's own access reads from a node.
@@ -251,15 +268,22 @@ pub(crate) struct NodeRead {
 
 /// Dials a node with the person's own talosconfig and reads it.
 pub(crate) fn read_node(cli: &Cli, clone: &Clone, endpoint: &str, cluster: &Name) -> Result<NodeRead> {
-    let path = clone.person.talosconfig.value.clone().or_else(|| cli.talosconfig.as_ref().map(|p| p.display().to_string()));
+    let path = clone
+        .person
+        .talosconfig
+        .value
+        .clone()
+        .or_else(|| cli.talosconfig.as_ref().map(|p| p.display().to_string()));
     let path = path.ok_or_else(|| refuse("Name your talosconfig with --talosconfig FILE"))?;
-    let text = std::fs::read_to_string(&path).with_context(|| format!("Cannot read the talosconfig `{path}`"))?;
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("Cannot read the talosconfig `{path}`"))?;
     let config = Talosconfig::parse(&text)?;
     let named = config.names().contains(&cluster.as_str()).then_some(cluster.as_str());
     let context = config.context(named)?;
     let endpoint: Endpoint = endpoint.parse()?;
     block_on(async {
-        let dialer = Dialer::new(Deadlines { connect: Duration::from_secs(10), request: Duration::from_secs(30) });
+        let dialer =
+            Dialer::new(Deadlines { connect: Duration::from_secs(10), request: Duration::from_secs(30) });
         let node = dialer.dial(&endpoint, &context.access).await?;
         let facts = node.facts().await?;
         let active = node.config().await?.active;
@@ -277,10 +301,16 @@ fn check_identity(facts: &Facts, file: &bronzeward_intent::Machine, cluster_id: 
     let same = facts.node_id.as_deref() == Some(file.identity.node.as_str())
         && file.identity.uuid.as_ref().is_none_or(|uuid| facts.smbios_uuid.as_ref() == Some(uuid));
     if !same {
-        return Err(refuse(format!("identity-mismatch: another machine than `{}` answers at {}", file.name, file.endpoint)));
+        return Err(refuse(format!(
+            "identity-mismatch: another machine than `{}` answers at {}",
+            file.name, file.endpoint
+        )));
     }
     if facts.cluster_id.as_deref().is_some_and(|id| id != cluster_id) {
-        return Err(refuse(format!("cluster-mismatch: the machine at {} belongs to another cluster", file.endpoint)));
+        return Err(refuse(format!(
+            "cluster-mismatch: the machine at {} belongs to another cluster",
+            file.endpoint
+        )));
     }
     Ok(())
 }

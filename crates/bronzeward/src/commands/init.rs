@@ -17,17 +17,21 @@ use bronzeward_intent::repository::{
 };
 use bronzeward_intent::yaml_text::to_yaml;
 use bronzeward_intent::{
-    ActorRole, ApiVersion, Cluster, Defaults, Files, Governance, LockedSecret, Machine, Name, Platform, Policy,
-    Principal, PrincipalKind, Repository, Role, SecretsLock,
+    ActorRole, ApiVersion, Cluster, Defaults, Files, Governance, LockedSecret, Machine, Name, Platform,
+    Policy, Principal, PrincipalKind, Repository, Role, SecretsLock,
 };
 use bronzeward_reconcile::ports::NodeAccess;
-use bronzeward_secrets::age_file::{installation_path, recipients, seal_installation, seal_secret, secret_path};
+use bronzeward_secrets::age_file::{
+    installation_path, recipients, seal_installation, seal_secret, secret_path,
+};
 use bronzeward_secrets::{InstallationKey, Label, SecretHeader, SecretValue};
 use bronzeward_state::model::{Governed, Installation, InstallationMode, Seen};
 use bronzeward_state::{Transaction, branch};
 use jiff::Timestamp;
 use ssh_key::{LineEnding, PrivateKey};
-use talos_client::{Context as TalosContext, Deadlines, Dial, Dialer, Endpoint, Facts, MachineType, Talosconfig};
+use talos_client::{
+    Context as TalosContext, Deadlines, Dial, Dialer, Endpoint, Facts, MachineType, Talosconfig,
+};
 
 use crate::cli::{Cli, Init};
 use crate::commands::import::block_on;
@@ -59,23 +63,38 @@ pub fn run(cli: &Cli, args: &Init) -> Result<Exit> {
     let person = person_recipient(&clone, args, &signer)?;
     let key = InstallationKey::new(random()?);
     let repository_id = uuid(random()?);
-    let repository = repository_file(&repository_id, &email, &person, &reconciler, &public_line(&reconciler_key)?);
+    let repository =
+        repository_file(&repository_id, &email, &person, &reconciler, &public_line(&reconciler_key)?);
     let mut files: Vec<(String, Vec<u8>)> = vec![
         ("bronzeward.yaml".into(), with_schema("repository", &to_yaml(&repository))),
         (
             "allowed_signers".into(),
-            format!("{email} {}\n{reconciler} {}\n", public_line_of(&signer)?, public_line(&reconciler_key)?).into_bytes(),
+            format!("{email} {}\n{reconciler} {}\n", public_line_of(&signer)?, public_line(&reconciler_key)?)
+                .into_bytes(),
         ),
     ];
-    let everybody = repository.policy.principals.iter().filter_map(|(who, p)| Some((who.as_str(), p.recipient.as_deref()?)));
+    let everybody = repository
+        .policy
+        .principals
+        .iter()
+        .filter_map(|(who, p)| Some((who.as_str(), p.recipient.as_deref()?)));
     files.push((installation_path(key.id()), seal_installation(&key, &recipients(everybody)?)?));
     files.extend(cluster_files(args, &cluster, &machines)?);
-    files.extend(access_files(&key, &repository_id, &cluster, &reconciler, &public_line(&reconciler_key)?, &talosconfig)?);
+    files.extend(access_files(
+        &key,
+        &repository_id,
+        &cluster,
+        &reconciler,
+        &public_line(&reconciler_key)?,
+        &talosconfig,
+    )?);
 
     let anchor = anchor(&clone, &files, &clone.ident(now)?, &signer)?;
     let tree = clone.repo.tree_of(anchor)?;
-    let governance = Governance::load(&Files::from_tree(&tree)?).map_err(|findings| refuse(findings.to_string()))?;
-    let genesis = genesis(&clone, &repository_id, anchor, &governance, now, KeySigner::new(root_key.clone()))?;
+    let governance =
+        Governance::load(&Files::from_tree(&tree)?).map_err(|findings| refuse(findings.to_string()))?;
+    let genesis =
+        genesis(&clone, &repository_id, anchor, &governance, now, KeySigner::new(root_key.clone()))?;
 
     write_out(&out, &reconciler_key, &root_key)?;
     push(&clone, anchor, genesis)?;
@@ -104,10 +123,20 @@ pub fn run(cli: &Cli, args: &Init) -> Result<Exit> {
     clone.git.run(&["switch", "--quiet", "--force-create", MAIN, &anchor.to_string()])?;
     output::line(&format!("main begins at {anchor}, the state at {genesis}"));
     for machine in &machines {
-        output::line(&format!("{cluster}/{}: {} at {}", machine.name, role_of(&machine.facts).as_str(), machine.endpoint));
+        output::line(&format!(
+            "{cluster}/{}: {} at {}",
+            machine.name,
+            role_of(&machine.facts).as_str(),
+            machine.endpoint
+        ));
     }
-    output::line(&format!("you ({email}) are the only approver: `selfApproval: allowed` until there are two"));
-    output::line(&format!("settings and keys: {} (keep the root key apart, off this machine)", out.display()));
+    output::line(&format!(
+        "you ({email}) are the only approver: `selfApproval: allowed` until there are two"
+    ));
+    output::line(&format!(
+        "settings and keys: {} (keep the root key apart, off this machine)",
+        out.display()
+    ));
     output::line(&format!("next: bronzeward run --settings {}", path.display()));
     Ok(Exit::Fine)
 }
@@ -154,7 +183,9 @@ fn access(clone: &Clone, args: &Init) -> Result<(SecretValue, TalosContext)> {
     if args.context.is_none() {
         bronzeward_reconcile::nodes::parse_access(&NodeAccess(value.clone())).map_err(refuse)?;
     } else if config.current() != args.context.as_deref() {
-        return Err(refuse("The talosconfig's current context is another one: `talosctl config context NAME` first, since the whole file is stored"));
+        return Err(refuse(
+            "The talosconfig's current context is another one: `talosctl config context NAME` first, since the whole file is stored",
+        ));
     }
     Ok((value, context))
 }
@@ -166,7 +197,8 @@ fn ask_nodes(args: &Init, context: &TalosContext) -> Result<Vec<Found>> {
         args.machines
             .iter()
             .map(|text| {
-                let (name, address) = text.split_once('=').ok_or_else(|| refuse(format!("`{text}` is not NAME=ADDRESS")))?;
+                let (name, address) =
+                    text.split_once('=').ok_or_else(|| refuse(format!("`{text}` is not NAME=ADDRESS")))?;
                 Ok((Some(name.parse::<Name>()?), address.to_owned()))
             })
             .collect::<Result<_>>()?
@@ -175,17 +207,25 @@ fn ask_nodes(args: &Init, context: &TalosContext) -> Result<Vec<Found>> {
         return Err(refuse("The talosconfig names no nodes: name machines with --machine NAME=ADDRESS"));
     }
     block_on(async {
-        let dialer = Dialer::new(Deadlines { connect: Duration::from_secs(10), request: Duration::from_secs(30) });
+        let dialer =
+            Dialer::new(Deadlines { connect: Duration::from_secs(10), request: Duration::from_secs(30) });
         let mut found = Vec::new();
         for (name, address) in wanted {
             let endpoint: bronzeward_intent::cluster::Endpoint = address.parse()?;
             let dialled: Endpoint = endpoint.full().parse()?;
             let node = dialer.dial(&dialled, &context.access).await?;
             let facts = node.facts().await?;
-            let host = facts.hostname.as_deref().and_then(|host| host.split('.').next()).map(str::to_ascii_lowercase);
+            let host = facts
+                .hostname
+                .as_deref()
+                .and_then(|host| host.split('.').next())
+                .map(str::to_ascii_lowercase);
             let name = match name {
                 Some(name) => name,
-                None => host.unwrap_or_default().parse().with_context(|| format!("The host name of {address} is no name"))?,
+                None => host
+                    .unwrap_or_default()
+                    .parse()
+                    .with_context(|| format!("The host name of {address} is no name"))?,
             };
             found.push(Found { name, endpoint, facts });
         }
@@ -200,13 +240,24 @@ fn role_of(facts: &Facts) -> Role {
     }
 }
 
-fn repository_file(id: &str, email: &str, person: &str, reconciler: &str, reconciler_key: &str) -> Repository {
+fn repository_file(
+    id: &str,
+    email: &str,
+    person: &str,
+    reconciler: &str,
+    reconciler_key: &str,
+) -> Repository {
     let principals = BTreeMap::from([
         (
             email.to_owned(),
             Principal {
                 kind: PrincipalKind::Human,
-                roles: vec![ActorRole::Author, ActorRole::Publisher, ActorRole::Approver, ActorRole::RecoveryAdmin],
+                roles: vec![
+                    ActorRole::Author,
+                    ActorRole::Publisher,
+                    ActorRole::Approver,
+                    ActorRole::RecoveryAdmin,
+                ],
                 recipient: Some(person.to_owned()),
             },
         ),
@@ -249,13 +300,17 @@ fn cluster_files(args: &Init, cluster: &Name, machines: &[Found]) -> Result<Vec<
     let contract = match &args.contract {
         Some(contract) => contract.clone(),
         None => {
-            let control = machines.iter().find(|found| role_of(&found.facts) == Role::Controlplane).or(machines.first());
+            let control = machines
+                .iter()
+                .find(|found| role_of(&found.facts) == Role::Controlplane)
+                .or(machines.first());
             let version = control.map(|found| found.facts.talos_version.clone()).unwrap_or_default();
             version.split('.').take(2).collect::<Vec<_>>().join(".")
         }
     };
     bronzeward_compile::compose::tables(cluster, &contract).map_err(|finding| refuse(finding.to_string()))?;
-    let control = machines.iter().find(|found| role_of(&found.facts) == Role::Controlplane).or(machines.first());
+    let control =
+        machines.iter().find(|found| role_of(&found.facts) == Role::Controlplane).or(machines.first());
     let address = control.map(|found| found.endpoint.0.ip().to_string()).unwrap_or_default();
     let file = Cluster {
         api_version: ApiVersion::V1Alpha1,
@@ -269,7 +324,8 @@ fn cluster_files(args: &Init, cluster: &Name, machines: &[Found]) -> Result<Vec<
         rollout: Default::default(),
         lints: BTreeMap::new(),
     };
-    let mut files = vec![(format!("clusters/{cluster}/cluster.yaml"), with_schema("cluster", &to_yaml(&file)))];
+    let mut files =
+        vec![(format!("clusters/{cluster}/cluster.yaml"), with_schema("cluster", &to_yaml(&file)))];
     for found in machines {
         let missing = || refuse(format!("The node at {} reports no node id yet", found.endpoint));
         let file = Machine {
@@ -310,7 +366,13 @@ fn access_files(
         kind: kind.as_str().to_owned(),
     };
     let sealed = seal_secret(&header, talosconfig, &recipients([(reconciler, reconciler_key)])?)?;
-    let value = key.digest(Label::Value, repository, cluster.as_str(), kind.as_str(), talosconfig.expose().as_bytes());
+    let value = key.digest(
+        Label::Value,
+        repository,
+        cluster.as_str(),
+        kind.as_str(),
+        talosconfig.expose().as_bytes(),
+    );
     let mut lock = SecretsLock::default();
     lock.secrets.insert(name.to_owned(), LockedSecret { version: 1, kind, fields: Vec::new(), value });
     Ok(vec![
@@ -320,7 +382,8 @@ fn access_files(
 }
 
 fn anchor(clone: &Clone, files: &[(String, Vec<u8>)], ident: &Ident, signer: &dyn Signer) -> Result<Oid> {
-    let edits: Vec<TreeEdit> = files.iter().map(|(path, bytes)| TreeEdit::write(path.clone(), bytes.clone())).collect();
+    let edits: Vec<TreeEdit> =
+        files.iter().map(|(path, bytes)| TreeEdit::write(path.clone(), bytes.clone())).collect();
     let tree = clone.repo.write_tree(None, &edits)?;
     let new = NewCommit {
         tree: tree.id(),
@@ -375,7 +438,11 @@ fn push(clone: &Clone, anchor: Oid, genesis: Oid) -> Result<()> {
 
 fn repository_settings(clone: &Clone, args: &Init) -> Result<RepositorySettings> {
     let origin = clone.git.config("remote.origin.url")?;
-    let url = args.url.clone().or(origin).ok_or_else(|| refuse("The clone has no remote `origin`: name one with --url"))?;
+    let url = args
+        .url
+        .clone()
+        .or(origin)
+        .ok_or_else(|| refuse("The clone has no remote `origin`: name one with --url"))?;
     let url = if Path::new(&url).is_absolute() { format!("file://{url}") } else { url };
     Ok(RepositorySettings {
         url,
@@ -396,13 +463,18 @@ fn person_recipient(clone: &Clone, args: &Init, signer: &dyn Signer) -> Result<S
     if line.starts_with("ssh-ed25519 ") && clone.signing_key_file()?.is_some() {
         return Ok(line);
     }
-    Err(refuse("Your signing key cannot decrypt secrets (it is no ssh-ed25519 file): name an age recipient with --recipient age1…"))
+    Err(refuse(
+        "Your signing key cannot decrypt secrets (it is no ssh-ed25519 file): name an age recipient with --recipient age1…",
+    ))
 }
 
 fn write_out(out: &Path, reconciler: &PrivateKey, root: &PrivateKey) -> Result<()> {
     for (name, key) in [("reconciler_ed25519", reconciler), ("root_ed25519", root)] {
         write_secret(&out.join(name), key.to_openssh(LineEnding::LF)?.as_bytes())?;
-        write_secret(&out.join(format!("{name}.pub")), format!("{}\n", key.public_key().to_openssh()?).as_bytes())?;
+        write_secret(
+            &out.join(format!("{name}.pub")),
+            format!("{}\n", key.public_key().to_openssh()?).as_bytes(),
+        )?;
     }
     Ok(())
 }

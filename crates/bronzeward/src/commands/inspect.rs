@@ -77,7 +77,8 @@ fn single_approver(intent: &Intent, findings: &mut Findings) {
         .count();
     if approvers >= 2 && governance.repository.policy.self_approval == SelfApproval::Allowed {
         let code = bronzeward_intent::finding::codes::POLICY;
-        let message = format!("{approvers} people may approve, and one's own change may still be approved by oneself");
+        let message =
+            format!("{approvers} people may approve, and one's own change may still be approved by oneself");
         let help = "set `policy.selfApproval: refused`";
         let top = bronzeward_intent::finding::TOP;
         findings.push(Finding::warning("bronzeward.yaml", top, code, message, help));
@@ -166,7 +167,8 @@ fn render_patch(path: &str, bytes: &[u8]) -> Result<Exit> {
             }
         });
         if let Some(pos) = reference {
-            let message = format!("{path}:{pos}: talosctl cannot take a reference; the reconciler places its value");
+            let message =
+                format!("{path}:{pos}: talosctl cannot take a reference; the reconciler places its value");
             return Err(refuse(message));
         }
         let text = &bytes[document.span.clone()];
@@ -215,7 +217,8 @@ pub fn plan(cli: &Cli, args: &PlanArgs) -> Result<Exit> {
 /// `diff`.
 pub fn diff(cli: &Cli, args: &Diff) -> Result<Exit> {
     let clone = Clone::open(cli)?;
-    let (old, new) = args.range.split_once("..").ok_or_else(|| refuse("Write two revisions, as in main..labels"))?;
+    let (old, new) =
+        args.range.split_once("..").ok_or_else(|| refuse("Write two revisions, as in main..labels"))?;
     let old = clone.intent(clone.resolve(old)?)?;
     let new = clone.intent(clone.resolve(if new.is_empty() { "HEAD" } else { new })?)?;
     let changes = planning::diff_trees(&old, &new);

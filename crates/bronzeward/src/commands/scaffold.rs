@@ -29,7 +29,8 @@ fn folder(cluster: Option<&str>, kind: &str) -> Result<String> {
 }
 
 fn fragment(clone: &Clone, name: &str, to: &[String], cluster: Option<&str>) -> Result<Exit> {
-    let (layer, name) = name.split_once('/').ok_or_else(|| refuse("Write layer and name, as in role/labels"))?;
+    let (layer, name) =
+        name.split_once('/').ok_or_else(|| refuse("Write layer and name, as in role/labels"))?;
     let (layer, name): (Layer, Name) = (layer.parse()?, name.parse()?);
     let path = format!("{}/{layer}/{name}.yaml", folder(cluster, "fragments")?);
     let text = "apiVersion: bronzeward.dev/v1alpha1\nkind: Fragment\ndescription: \"\"\n---\n\
@@ -40,17 +41,17 @@ fn fragment(clone: &Clone, name: &str, to: &[String], cluster: Option<&str>) -> 
     for machine in to {
         let intent = intent.as_ref().ok_or_else(|| refuse("The tree cannot be read"))?;
         let (in_cluster, machine) = find_machine(intent, machine)?;
-        let mut assignment: Assignment = intent.clusters[&in_cluster]
-            .assignments
-            .get(&machine)
-            .cloned()
-            .ok_or_else(|| refuse(format!("`{machine}` has no assignment: `bronzeward import {machine}` makes it")))?;
+        let mut assignment: Assignment =
+            intent.clusters[&in_cluster].assignments.get(&machine).cloned().ok_or_else(|| {
+                refuse(format!("`{machine}` has no assignment: `bronzeward import {machine}` makes it"))
+            })?;
         let list = assignment.fragments.entry(layer).or_default();
         if !list.contains(&name) {
             list.push(name.clone());
         }
         let path = format!("clusters/{in_cluster}/assignments/{machine}.yaml");
-        std::fs::write(clone.dir.join(&path), to_yaml(&assignment)).with_context(|| format!("Cannot write `{path}`"))?;
+        std::fs::write(clone.dir.join(&path), to_yaml(&assignment))
+            .with_context(|| format!("Cannot write `{path}`"))?;
         output::line(&format!("changed {path}"));
     }
     Ok(Exit::Fine)
@@ -59,7 +60,10 @@ fn fragment(clone: &Clone, name: &str, to: &[String], cluster: Option<&str>) -> 
 fn profile(clone: &Clone, name: &str, cluster: Option<&str>) -> Result<Exit> {
     let name: Name = name.parse()?;
     let path = format!("{}/{name}.yaml", folder(cluster, "profiles")?);
-    let text = format!("apiVersion: {}\nkind: Profile\nname: {name}\nfragments: {{}}\n", bronzeward_intent::API_VERSION);
+    let text = format!(
+        "apiVersion: {}\nkind: Profile\nname: {name}\nfragments: {{}}\n",
+        bronzeward_intent::API_VERSION
+    );
     write_new(clone, &path, &text)?;
     Ok(Exit::Fine)
 }

@@ -14,7 +14,10 @@ use crate::output::{self, Format};
 use crate::settings::Settings;
 
 /// `status`.
-#[allow(clippy::disallowed_methods, reason = "a person waits here: there is nothing to be told by but the remote")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a person waits here: there is nothing to be told by but the remote"
+)]
 pub fn status(cli: &Cli, args: &Status) -> Result<Exit> {
     let clone = Clone::open(cli)?;
     let timeout: bronzeward_intent::Span = args.timeout.parse()?;
@@ -40,7 +43,10 @@ pub fn status(cli: &Cli, args: &Status) -> Result<Exit> {
 fn is_settled(snapshot: &Snapshot) -> bool {
     let busy = snapshot.statuses.values().any(|status| status.operation.is_some());
     let frozen = |subject: &str| {
-        snapshot.statuses.values().any(|s| format!("{}/{}", s.cluster, s.machine) == subject && s.frozen.is_some())
+        snapshot
+            .statuses
+            .values()
+            .any(|s| format!("{}/{}", s.cluster, s.machine) == subject && s.frozen.is_some())
     };
     let open = snapshot
         .releases
@@ -53,9 +59,10 @@ fn is_settled(snapshot: &Snapshot) -> bool {
 
 /// Has the reconciler judged every approval that is on the remote?
 fn all_approvals_seen(tips: &crate::context::Tips, snapshot: &Snapshot) -> bool {
-    tips.branches.keys().filter_map(|name| name.strip_prefix("bronzeward/approvals/")).all(|id| {
-        snapshot.releases.values().any(|release| release.approvals.iter().any(|known| known == id))
-    })
+    tips.branches
+        .keys()
+        .filter_map(|name| name.strip_prefix("bronzeward/approvals/"))
+        .all(|id| snapshot.releases.values().any(|release| release.approvals.iter().any(|known| known == id)))
 }
 
 /// One word for a machine.
@@ -97,7 +104,9 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
     }
     let governance = clone.governance(&tips.main.to_string());
     if governance.as_ref().is_ok_and(|governance| governance.digest != installation.governed.digest) {
-        output::line("governance-changed: main holds a change of governance that is not approved: nothing is sent (`bronzeward approve main --only`)");
+        output::line(
+            "governance-changed: main holds a change of governance that is not approved: nothing is sent (`bronzeward approve main --only`)",
+        );
     }
     for status in snapshot.statuses.values() {
         let mut line = format!("{}/{}  {}", status.cluster, status.machine, word(status));
@@ -117,11 +126,16 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
             output::line(&format!("release {}  refused: {refused}", release.sequence));
             continue;
         }
-        for entry in release.entries.iter().filter(|entry| entry.state.is_open() || entry.state == EntryState::Committed) {
+        for entry in release
+            .entries
+            .iter()
+            .filter(|entry| entry.state.is_open() || entry.state == EntryState::Committed)
+        {
             let detail = entry.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
-            let mark = release.approvers.iter().any(|approver| {
-                bronzeward_reconcile::gate::decide::is_self(&approver.key, entry)
-            });
+            let mark = release
+                .approvers
+                .iter()
+                .any(|approver| bronzeward_reconcile::gate::decide::is_self(&approver.key, entry));
             let own = if mark { "  selfApproval" } else { "" };
             output::line(&format!(
                 "release {}  {} {}  {}{detail}{own}  approval {}",
@@ -148,7 +162,13 @@ pub fn log(cli: &Cli, args: &Log) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     for entry in entries {
-        output::line(&format!("{:>6}  {}  {:<13} {}", entry.sequence, entry.at, entry.kind.as_str(), entry.message));
+        output::line(&format!(
+            "{:>6}  {}  {:<13} {}",
+            entry.sequence,
+            entry.at,
+            entry.kind.as_str(),
+            entry.message
+        ));
     }
     Ok(Exit::Fine)
 }
@@ -163,9 +183,11 @@ pub fn settings(cli: &Cli) -> Result<Exit> {
     }
     match &person {
         Ok(person) => {
-            for (name, setting) in
-                [("talosconfig", &person.talosconfig), ("age_identity", &person.age_identity), ("signing_key", &person.signing_key)]
-            {
+            for (name, setting) in [
+                ("talosconfig", &person.talosconfig),
+                ("age_identity", &person.age_identity),
+                ("signing_key", &person.signing_key),
+            ] {
                 let value = setting.value.as_deref().unwrap_or("(not set)");
                 output::line(&format!("{name} = {value}  # {}", setting.from));
             }
@@ -193,7 +215,10 @@ pub(crate) fn verified_chain(cli: &Cli, clone: &Clone, tip: bronzeward_git::Oid)
     let mut chain = Chain::genesis(&clone.repo, first, &keys)?;
     let governance = |commit: &str| {
         clone.governance(commit).map(std::sync::Arc::new).map_err(|_| {
-            bronzeward_state::chain::ChainError::Governance { commit: commit.to_owned(), source: Box::default() }
+            bronzeward_state::chain::ChainError::Governance {
+                commit: commit.to_owned(),
+                source: Box::default(),
+            }
         })
     };
     chain.advance(&clone.repo, tip, &governance)?;

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use bronzeward_git::Oid;
+use bronzeward_state::Snapshot;
 use bronzeward_state::approval::{Approval, Place};
 use bronzeward_state::model::Release;
-use bronzeward_state::Snapshot;
 use serde::Serialize;
 
 use crate::cli::{Cli, Verify};
@@ -30,7 +30,8 @@ pub fn run(cli: &Cli, args: &Verify) -> Result<Exit> {
     let (from, to) = match &args.range {
         None => (None, tips.main),
         Some(range) => {
-            let (from, to) = range.split_once("..").ok_or_else(|| refuse("Write a range, as in main~5..main"))?;
+            let (from, to) =
+                range.split_once("..").ok_or_else(|| refuse("Write a range, as in main~5..main"))?;
             (Some(clone.resolve(from)?), clone.resolve(if to.is_empty() { "origin/main" } else { to })?)
         }
     };
@@ -48,7 +49,10 @@ pub fn run(cli: &Cli, args: &Verify) -> Result<Exit> {
     } else {
         for verdict in &verdicts {
             let short: String = verdict.commit.chars().take(10).collect();
-            output::line(&format!("{short}  {:<10}  {}  ({})", verdict.verdict, verdict.subject, verdict.why));
+            output::line(&format!(
+                "{short}  {:<10}  {}  ({})",
+                verdict.verdict, verdict.subject, verdict.why
+            ));
         }
         match chain {
             Some(chain) => output::line(&format!(
@@ -56,7 +60,9 @@ pub fn run(cli: &Cli, args: &Verify) -> Result<Exit> {
                 chain.commits().len(),
                 chain.tip()
             )),
-            None => output::line("state chain: not verified, since no settings name its root keys (--settings FILE)"),
+            None => output::line(
+                "state chain: not verified, since no settings name its root keys (--settings FILE)",
+            ),
         }
     }
     Ok(if refused { Exit::Findings } else { Exit::Fine })
@@ -82,12 +88,19 @@ fn judge(clone: &Clone, snapshot: &Snapshot, commit: Oid) -> Result<Verdict> {
     };
     if let Some(release) = snapshot.releases.values().find(accepted) {
         let line = if carried.is_empty() {
-            format!("{}/{}", bronzeward_state::APPROVALS.trim_start_matches("refs/heads/"), release.approvals.join(", "))
+            format!(
+                "{}/{}",
+                bronzeward_state::APPROVALS.trim_start_matches("refs/heads/"),
+                release.approvals.join(", ")
+            )
         } else {
             "Bronzeward-Plan of its own message".to_owned()
         };
         let who: Vec<&str> = release.approvers.iter().map(|approver| approver.principal.as_str()).collect();
-        return Ok(verdict("accepted", format!("release {}, approved by {}, by {line}", release.sequence, who.join(", "))));
+        return Ok(verdict(
+            "accepted",
+            format!("release {}, approved by {}, by {line}", release.sequence, who.join(", ")),
+        ));
     }
     if info.parents.is_empty() || snapshot.installation.governed.commit == name {
         let why = if info.parents.is_empty() { "the first commit" } else { "its governance is in force" };
@@ -98,7 +111,11 @@ fn judge(clone: &Clone, snapshot: &Snapshot, commit: Oid) -> Result<Verdict> {
 
 fn carried_ids(snapshot: &Snapshot, message: &str) -> Vec<String> {
     let installation = &snapshot.installation;
-    let place = Place { repository: &installation.repository, shard: &installation.shard, epoch: &installation.epoch };
+    let place = Place {
+        repository: &installation.repository,
+        shard: &installation.shard,
+        epoch: &installation.epoch,
+    };
     match Approval::parse(message) {
         Ok(Some(parsed)) => Approval::ids(&parsed, place),
         _ => Vec::new(),
