@@ -59,7 +59,7 @@ mod tests {
     fn a_check_writes_nothing_and_sees_every_difference() {
         let dir = tempfile::tempdir().unwrap();
         let files = vec![("a/b.json".to_owned(), b"{}\n".to_vec())];
-        let mut settle = |mode| matches!(settle_in(dir.path(), mode, &files, "x").unwrap(), Outcome::Fine);
+        let settle = |mode| matches!(settle_in(dir.path(), mode, &files, "x").unwrap(), Outcome::Fine);
         assert!(!settle(Mode::Check), "a missing file differs");
         assert!(!dir.path().join("a").exists());
         assert!(settle(Mode::Write) && settle(Mode::Check));
