@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bronzeward_intent::Mark;
-use talos_config::{Config, ConfigError, EncodeError, LeafValue, Limits, Options, Path, Resolved, SourceId, Tables};
+use talos_config::{
+    Config, ConfigError, EncodeError, LeafValue, Limits, Options, Path, Resolved, SourceId, Tables,
+};
 
 use crate::guard::{self, Copy};
 use crate::keyed::KeyedDigest;
@@ -72,7 +74,9 @@ pub struct Ingested {
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// The input holds a reference or a document of ours: it did not come from a person.
-    #[error("ingest-reserved: {at} holds a `!bwref` tag or a Bronzeward document; a node's configuration has neither")]
+    #[error(
+        "ingest-reserved: {at} holds a `!bwref` tag or a Bronzeward document; a node's configuration has neither"
+    )]
     Reserved {
         /// Where.
         at: String,
@@ -102,7 +106,9 @@ pub enum IngestError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Copies(Vec<Copy>),
     /// The sanitised documents do not give back what was read.
-    #[error("fidelity: with its references resolved the sanitised configuration is not what was read, at `{path}`")]
+    #[error(
+        "fidelity: with its references resolved the sanitised configuration is not what was read, at `{path}`"
+    )]
     Fidelity {
         /// Where.
         path: String,
@@ -138,8 +144,8 @@ pub fn ingest(input: &Ingest<'_>) -> Result<Ingested, IngestError> {
     }
     let sanitised = config.encode().map_err(IngestError::Unencodable)?;
     let values: Vec<&SecretValue> = secrets.iter().map(|secret| &secret.text).collect();
-    let copies = guard::copies(&sanitised, &values)
-        .map_err(|err| IngestError::Unreadable(ConfigError::from(err)))?;
+    let copies =
+        guard::copies(&sanitised, &values).map_err(|err| IngestError::Unreadable(ConfigError::from(err)))?;
     if !copies.is_empty() {
         return Err(IngestError::Copies(copies));
     }
