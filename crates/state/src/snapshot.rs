@@ -120,7 +120,8 @@ impl Snapshot {
         for (path, entry) in self.tree.list(&format!("machines/{cluster}/{machine}/log"))? {
             out.push(parse::<LogEntry>(&path, &self.tree.blob(entry.id)?)?);
         }
-        out.sort_by_key(|entry| entry.sequence);
+        // inside one commit the kinds stand in the order in which things happen
+        out.sort_by_key(|entry| (entry.sequence, entry.kind));
         Ok(out)
     }
 }

@@ -162,7 +162,14 @@ impl Transaction {
             message: message.to_owned(),
             details,
         };
-        let path = log_path(cluster, machine, self.now, self.sequence(), kind);
+        let mut path = log_path(cluster, machine, self.now, self.sequence(), kind);
+        // the same kind twice in one commit: a timeline loses nothing
+        let first = path.trim_end_matches(".yaml").to_owned();
+        let mut number = 2;
+        while self.files.contains_key(&path) {
+            path = format!("{first}-{number}.yaml");
+            number += 1;
+        }
         self.files.insert(path, to_yaml(&entry).into_bytes());
         // a folder of a machine always holds its status
         let status = self.status(cluster, machine);

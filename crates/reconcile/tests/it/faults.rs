@@ -1,0 +1,476 @@
+//! Bad input and faults: each ends in a clear reason or a correct recovery, never in a second send of other bytes
+//! and never in a lost record.
+
+use std::time::Duration;
+
+use bronzeward_git::TreeEdit;
+use bronzeward_state::{Answer, Snapshot, Transaction};
+
+use crate::fakes::{PushFault, SendFault};
+use crate::world::{MAIN, Merge, STATE, Saying, W1, World, label};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn change(world: &World) -> crate::world::Approved {
+    world.change(&world.fragment("labels", &label("zone", "a")))
+}
+
+/// One send of the bytes that main composes, recorded to its end.
+fn done_once(world: &World) {
+    let sends = world.sends();
+    assert_eq!(sends.len(), 1, "{:?}", world.last);
+    assert_eq!(sends[0].bytes, world.wanted("w1"));
+    settled(world);
+}
+
+fn settled(world: &World) {
+    let status = world.status("w1");
+    assert_eq!(status.operation, None, "{:?}", world.last);
+    assert_eq!(status.applied.unwrap().revision, 2);
+    assert_eq!(world.entry_state("home/w1").unwrap().0, "completed");
+    assert_eq!(world.nodes.bytes(W1), world.wanted("w1"));
+}
+
+#[test]
+fn a_merge_without_trailers_is_published_and_nothing_is_sent() {
+    let mut world = World::adopted();
+    world.publish(Some(&world.ann), &world.fragment("labels", &label("zone", "a")));
+    world.quiet();
+    let status = world.status("w1");
+    assert_eq!(status.desired.unwrap().commit, world.main().to_string());
+    assert_eq!(status.applied.unwrap().revision, 1);
+    assert!(world.sends().is_empty());
+    // approved afterwards, it goes
+    world.approve_main(&world.ann);
+    world.quiet();
+    done_once(&world);
+}
+
+#[test]
+fn what_is_wrong_with_an_approval_is_said_by_name() {
+    let other = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
+    let lies: [(&str, fn(&World) -> &crate::world::Who, Saying); 6] = [
+        ("approval-plan-missing", |w| &w.ann, Saying { plan_digest: Some(other.into()), ..Saying::default() }),
+        ("approval-signer-unknown", |w| &w.root, Saying { name: Some("ann@example.org".into()), ..Saying::default() }),
+        ("approval-signer-unauthorized", |w| &w.mallory, Saying::default()),
+        ("approval-signer-automation", |w| &w.ci, Saying::default()),
+        ("approval-signer-mismatch", |w| &w.bob, Saying { name: Some("ann@example.org".into()), ..Saying::default() }),
+        ("approval-root", |w| &w.root, Saying { name: Some("root".into()), ..Saying::default() }),
+    ];
+    for (code, who, saying) in lies {
+        let mut world = World::adopted();
+        let head = world.draft(&world.ann, &world.fragment("labels", &label("zone", "a")));
+        let plan = world.plan_tree(world.merged_tree(head));
+        let approved = world.say(who(&world), plan, head, &saying);
+        world.merge_with(who(&world), head, Merge::Signed, &approved);
+        world.quiet();
+        assert!(world.refusal().is_some_and(|why| why.starts_with(code)), "{code}: {:?}", world.refusal());
+        assert!(world.sends().is_empty(), "{code}");
+        assert_eq!(world.state().installation.seen.main, world.main().to_string(), "it is published all the same");
+    }
+}
+
+#[test]
+fn an_expired_approval_is_refused_and_a_live_one_expires() {
+    let mut world = World::adopted();
+    let head = world.draft(&world.ann, &world.fragment("labels", &label("zone", "a")));
+    let plan = world.plan_tree(world.merged_tree(head));
+    let approved = world.say(&world.ann, plan, head, &Saying { expires: HOUR, ..Saying::default() });
+    world.merge_with(&world.ann, head, Merge::Signed, &approved);
+    world.clock.advance(2 * HOUR);
+    world.quiet();
+    assert!(world.refusal().unwrap().starts_with("approval-expired"), "{:?}", world.refusal());
+
+    world.freeze(&world.ann, "all");
+    let plan = world.plan_tree(world.repo.commit(world.main()).unwrap().tree);
+    let again = world.say(&world.ann, plan, world.main(), &Saying { expires: HOUR, ..Saying::default() });
+    world.push_approval(&world.ann, &again);
+    world.quiet();
+    assert_eq!(world.entry_state("home/w1").unwrap().0, "approved");
+    world.clock.advance(2 * HOUR);
+    world.unfreeze(&world.ann, "all");
+    world.quiet();
+    assert_eq!(world.entry_state("home/w1").unwrap().0, "expired");
+    assert!(world.has_kind("w1", "expired"));
+    assert!(world.sends().is_empty());
+}
+
+#[test]
+fn a_far_expiry_is_capped() {
+    let mut world = World::adopted();
+    world.freeze(&world.ann, "all");
+    let head = world.draft(&world.ann, &world.fragment("labels", &label("zone", "a")));
+    let plan = world.plan_tree(world.merged_tree(head));
+    let approved = world.say(&world.ann, plan, head, &Saying { expires: 24 * 365 * HOUR, ..Saying::default() });
+    world.merge_with(&world.ann, head, Merge::Signed, &approved);
+    world.quiet();
+    let release = world.state().releases.values().next_back().unwrap().clone();
+    assert_eq!(release.expires.duration_since(release.accepted).as_hours(), 7 * 24);
+}
+
+#[test]
+fn a_literal_in_a_secret_field_never_compiles() {
+    let mut world = World::adopted();
+    let head = world.draft(&world.ann, &world.fragment("token", "machine:\n    token: bbbbbb.a-literal\n"));
+    let planned = world.planned(world.merged_tree(head));
+    assert!(planned.plan.entries.is_empty());
+    assert!(planned.findings.to_string().contains("secret-literal"), "{}", planned.findings);
+    world.publish(Some(&world.ann), &world.fragment("token", "machine:\n    token: bbbbbb.a-literal\n"));
+    world.quiet();
+    assert!(world.sends().is_empty());
+}
+
+#[test]
+fn a_deleted_or_changed_secret_version_is_named_and_nothing_is_sent() {
+    for stranger in [false, true] {
+        let mut world = World::adopted();
+        let (path, _, _) = world.secret("machine/token", 1, "string", "token", "x");
+        let approved = change(&world);
+        let edit = match stranger {
+            false => TreeEdit::remove(&*path),
+            true => TreeEdit::write(&*path, world.secret("machine/token", 1, "string", "token", "cccccc.strange").1),
+        };
+        world.publish(Some(&world.mallory), &[edit]);
+        let outcome = world.quiet();
+        let code = if stranger { "secret-value-mismatch" } else { "secret-missing" };
+        assert!(outcome.holds["home/w1"].starts_with(code), "{outcome:?}");
+        assert!(world.sends().is_empty());
+        // put back, it goes
+        let back = world.repo.tree_of(world.anchor).unwrap().read(&path).unwrap().unwrap();
+        world.publish(Some(&world.ann), &[TreeEdit::write(path, back)]);
+        world.quiet();
+        done_once(&world);
+        drop(approved);
+    }
+}
+
+#[test]
+fn a_rewound_main_stops_everything_until_it_is_back() {
+    let mut world = World::adopted();
+    let before = world.main();
+    world.publish(Some(&world.ann), &world.fragment("labels", &label("zone", "a")));
+    world.quiet();
+    let after = world.main();
+    world.push_main(before);
+    assert_eq!(world.halt(), "main-rewound");
+    world.restart_empty();
+    assert_eq!(world.halt(), "main-rewound");
+    world.push_main(after);
+    world.approve_main(&world.ann);
+    world.quiet();
+    done_once(&world);
+}
+
+#[test]
+fn a_foreign_commit_on_the_state_branch_is_a_breach() {
+    let mut world = World::adopted();
+    let good = world.state().commit;
+    for who in [None, Some(&world.mallory), Some(&world.root)] {
+        let edits = [TreeEdit::write("releases/00000099.yaml", "format: 1\n")];
+        let sequence = world.state().sequence() + 1;
+        let message = format!("A lie\n\nBronzeward-Format: 1\nBronzeward-Sequence: {sequence}\n");
+        let lie = world.write(Some(good), &edits, &message, who, &[good]);
+        world.repo.force_ref(STATE, lie).unwrap();
+        let mut engine = world.open(world.setup(), "another");
+        match engine.tick(&Default::default()) {
+            Err(bronzeward_reconcile::trouble::Trouble::Halt { code, .. }) => assert_eq!(code, "state-untrusted"),
+            other => panic!("{other:?}"),
+        }
+        drop(engine);
+        world.repo.force_ref(STATE, good).unwrap();
+    }
+    world.tick();
+}
+
+#[test]
+fn a_state_branch_that_is_gone_or_went_back_is_named() {
+    let mut world = World::adopted();
+    let old = world.genesis;
+    let tip = world.state().commit;
+    world.repo.force_ref(STATE, old).unwrap();
+    assert_eq!(world.halt(), "state-rewound");
+    world.restart();
+    assert_eq!(world.halt(), "state-rewound");
+    world.repo.force_ref(STATE, tip).unwrap();
+    world.tick();
+    std::fs::remove_file(world.path("remote.git").join(STATE)).unwrap();
+    assert_eq!(world.halt(), "state-missing");
+    world.restart_empty();
+    assert_eq!(world.halt(), "state-missing");
+}
+
+#[test]
+fn an_empty_disk_knows_how_far_back_the_state_may_go() {
+    let mut world = World::adopted();
+    let (old, tip) = (world.genesis, world.state().commit);
+    world.repo.force_ref(STATE, old).unwrap();
+    world.restart_empty();
+    let mut setup = world.setup();
+    setup.at_least = tip;
+    let mut engine = world.open(setup, &world.disk);
+    match engine.tick(&Default::default()) {
+        Err(bronzeward_reconcile::trouble::Trouble::Halt { code, .. }) => assert_eq!(code, "state-rewound"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_second_reconciler_names_the_owner_and_a_twin_fences() {
+    let mut world = World::adopted();
+    let mut setup = world.setup();
+    setup.owner = "two".into();
+    let mut second = world.open(setup, "second");
+    match second.tick(&Default::default()) {
+        Err(bronzeward_reconcile::trouble::Trouble::Halt { code, message }) => {
+            assert_eq!(code, "not-the-owner");
+            assert!(message.contains("`one`"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // the same name on another disk replaces: the first is fenced off
+    change(&world);
+    let mut twin = world.open(world.setup(), "twin");
+    for _ in 0..20 {
+        twin.tick(&bronzeward_reconcile::engine::Due { sweep: true, ..Default::default() }).unwrap();
+        world.clock.advance(Duration::from_secs(1));
+    }
+    assert_eq!(world.halt(), "fenced");
+    drop(twin);
+    world.disk = "twin".into();
+    world.restart();
+    world.quiet();
+    done_once(&world);
+}
+
+#[test]
+fn a_remote_that_is_gone_for_a_while_is_waited_for() {
+    let mut world = World::adopted();
+    change(&world);
+    world.faults.down(true);
+    for _ in 0..3 {
+        world.try_tick().unwrap_err();
+        world.clock.advance(HOUR);
+    }
+    assert!(world.sends().is_empty());
+    world.faults.down(false);
+    world.quiet();
+    done_once(&world);
+}
+
+#[test]
+fn a_remote_that_is_gone_after_the_send_loses_no_record() {
+    // the state goes down in the middle of the send, for longer than every deadline
+    let mut world = World::adopted();
+    change(&world);
+    let mut pushes = 0;
+    loop {
+        let before = world.sends().len();
+        world.steps.count_again();
+        world.tick_due(false).ok();
+        pushes += 1;
+        assert!(pushes < 20);
+        if world.sends().len() > before {
+            break;
+        }
+    }
+    world.quiet();
+    done_once(&world);
+}
+
+#[test]
+fn a_lost_answer_to_a_push_is_settled_by_looking() {
+    for at in 0..12 {
+        for landed in [false, true] {
+            let mut world = World::adopted();
+            change(&world);
+            for _ in 0..at {
+                world.faults.push(PushFault::Slow(Duration::ZERO));
+            }
+            world.faults.push(if landed { PushFault::LostLanded } else { PushFault::LostGone });
+            world.quiet();
+            done_once(&world);
+        }
+    }
+}
+
+#[test]
+fn a_slow_host_uses_no_attempt() {
+    let mut world = World::adopted();
+    change(&world);
+    // every push of the dispatch takes longer than `sendWithin`, three times more often than there are attempts
+    for _ in 0..12 {
+        world.faults.push(PushFault::Slow(Duration::from_secs(11)));
+    }
+    for _ in 0..6 {
+        world.tick();
+        world.clock.advance(Duration::from_secs(1));
+    }
+    assert!(world.has_kind("w1", "not-sent"), "{:?}", world.kinds("w1"));
+    world.quiet();
+    done_once(&world);
+}
+
+#[test]
+fn somebody_else_is_faster_at_every_push() {
+    for at in 0..10 {
+        let mut world = World::adopted();
+        change(&world);
+        for _ in 0..at {
+            world.faults.push(PushFault::Slow(Duration::ZERO));
+        }
+        let repo = world.repo.clone();
+        let (ident, seed) = (world.ident(&world.ann), world.ann.private.clone());
+        let now = world.now();
+        world.faults.push(PushFault::Race(Box::new(move || {
+            let signer = bronzeward_git::sign::KeySigner::new(ssh_key::PrivateKey::from_openssh(&seed).unwrap());
+            let state = Snapshot::read(&repo, repo.read_ref(STATE).unwrap().unwrap()).unwrap();
+            let scope = "home/w1".parse().unwrap();
+            let act = bronzeward_state::Act::Freeze { format: 1, scope, reason: "now".into(), at: now };
+            let done = bronzeward_state::transaction::write_act(&repo, &state, &act, now, &ident, &signer).unwrap();
+            repo.set_ref(STATE, done.commit, done.parent).unwrap();
+        })));
+        world.quiet();
+        let kinds = world.kinds("w1");
+        let frozen = kinds.iter().position(|kind| *kind == "frozen").unwrap();
+        let sent_before = kinds[..frozen].contains(&"attempt");
+        assert_eq!(world.sends().len(), usize::from(sent_before), "{at}: {kinds:?}");
+        world.unfreeze(&world.ann, "home/w1");
+        world.quiet();
+        done_once(&world);
+    }
+}
+
+#[test]
+fn what_a_node_answers_decides_what_follows() {
+    // a fault, then what the entry comes to, and how many sends there were
+    let cases = [
+        (vec![SendFault::Unreachable, SendFault::Unreachable, SendFault::Unreachable], "completed", 1),
+        (vec![SendFault::Reject], "rejected", 1),
+        (vec![SendFault::Busy], "completed", 2),
+        (vec![SendFault::Busy, SendFault::Busy], "failed", 2),
+        (vec![SendFault::LostLanded], "completed", 1),
+        (vec![SendFault::LostGone], "completed", 2),
+        (vec![SendFault::LostGone, SendFault::LostGone], "failed", 2),
+        (vec![SendFault::AcceptedNothing], "failed", 1),
+        (vec![SendFault::AcceptedOther], "failed", 1),
+    ];
+    for (faults, state, sends) in cases {
+        let mut world = World::adopted();
+        world.nodes.with(W1, |node| node.faults = faults.clone().into());
+        change(&world);
+        world.quiet();
+        let all = world.sends();
+        assert_eq!(world.entry_state("home/w1").unwrap().0, state, "{faults:?}: {:?}", world.last);
+        assert_eq!(all.len(), sends, "{faults:?}");
+        assert!(all.iter().all(|send| send.bytes == world.wanted("w1")), "{faults:?}");
+        assert_eq!(world.status("w1").operation, None, "{faults:?}");
+        let drift = world.status("w1").open_drift.is_some();
+        assert_eq!(drift, faults == [SendFault::AcceptedOther], "{faults:?}");
+    }
+}
+
+#[test]
+fn what_a_node_says_of_itself_is_looked_at_before_anything_is_sent() {
+    type Lie = fn(&mut crate::fakes::FakeNode);
+    let cases: [(Lie, &str); 7] = [
+        (|node| node.id = "node-other".into(), "identity-mismatch"),
+        (|node| node.role = "controlplane", "role-mismatch"),
+        (|node| node.cluster = "another".into(), "cluster-mismatch"),
+        (|node| node.running = false, "the machine is not running"),
+        (|node| node.pending = true, "another configuration is staged"),
+        (|node| node.version = "v1.12.4".into(), "Talos v1.12.4 is older"),
+        (|node| node.reachable = false, "connection refused"),
+    ];
+    for (lie, why) in cases {
+        let mut world = World::adopted();
+        change(&world);
+        world.nodes.with(W1, lie);
+        let outcome = world.tick();
+        assert!(outcome.holds["home/w1"].starts_with(why), "{why}: {outcome:?}");
+        assert!(world.sends().is_empty());
+        world.nodes.with(W1, |node| {
+            (node.id, node.role, node.cluster) = ("node-w1".into(), "worker", "talos-cluster-id".into());
+            (node.running, node.pending, node.reachable, node.version) = (true, false, true, "v1.13.9".into());
+        });
+        world.quiet();
+        done_once(&world);
+    }
+}
+
+#[test]
+fn a_sick_machine_may_be_helped_and_a_well_one_must_stay_well() {
+    let mut world = World::adopted();
+    world.nodes.with(W1, |node| node.ready = false);
+    change(&world);
+    world.quiet();
+    done_once(&world);
+}
+
+/// Kills the engine at every step that touches the world, one world for each, and looks at the end.
+#[test]
+fn a_kill_at_any_step_loses_nothing_and_sends_nothing_else() {
+    let count = {
+        let mut world = World::adopted();
+        change(&world);
+        world.steps.count_again();
+        world.quiet();
+        done_once(&world);
+        world.steps.names().len()
+    };
+    assert!(count > 15, "{count}");
+    for empty in [false, true] {
+        for step in 1..=count {
+            let mut world = World::adopted();
+            change(&world);
+            world.steps.crash_at(step);
+            let mut crashed = false;
+            for _ in 0..20 {
+                crashed |= world.try_tick().is_err();
+                if crashed {
+                    break;
+                }
+                world.clock.advance(Duration::from_secs(5));
+            }
+            let name = world.steps.names().last().cloned();
+            if empty {
+                world.restart_empty();
+            }
+            world.quiet();
+            let sends = world.sends();
+            assert!(sends.len() <= 2, "{step} {name:?}: {}", sends.len());
+            assert!(sends.iter().all(|send| send.bytes == world.wanted("w1")));
+            if sends.len() == 2 {
+                // it was killed on its way into the send: nobody knew that nothing had landed
+                panic!("{step} {name:?}: sent twice");
+            }
+            settled(&world);
+            world.quiet();
+            assert_eq!(world.sends().len(), sends.len());
+        }
+    }
+}
+
+/// The control: a build that trusts an unconfirmed push would send although the attempt is not in the history.
+#[test]
+fn an_attempt_that_is_not_in_the_history_is_never_sent() {
+    let mut world = World::adopted();
+    change(&world);
+    // find the push that carries the attempt, and lose it without a trace
+    for at in 0..8 {
+        let mut probe = World::adopted();
+        change(&probe);
+        for _ in 0..at {
+            probe.faults.push(PushFault::Slow(Duration::ZERO));
+        }
+        probe.faults.push(PushFault::LostGone);
+        probe.quiet();
+        let attempts = probe.kinds("w1").iter().filter(|kind| **kind == "attempt").count();
+        assert_eq!(attempts, probe.sends().len(), "every send stands in the history");
+    }
+    world.quiet();
+    done_once(&world);
+    let answers = world.status("w1").operation.map(|operation| operation.attempts);
+    assert_eq!(answers, None::<Vec<bronzeward_state::Attempt>>);
+    let _ = (Answer::Lost, MAIN);
+    let _ = Transaction::on(&world.state(), world.now());
+}
