@@ -53,7 +53,10 @@ fn is_settled(snapshot: &Snapshot) -> bool {
         .values()
         .filter(|release| release.refused.is_none())
         .flat_map(|release| &release.entries)
-        .any(|entry| entry.state == EntryState::Approved && !frozen(&entry.subject));
+        .any(|entry| {
+            let sends = matches!(entry.operation.as_str(), "apply" | "revert");
+            entry.state == EntryState::Approved && !(sends && frozen(&entry.subject))
+        });
     !busy && !open
 }
 

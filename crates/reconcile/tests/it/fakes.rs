@@ -285,7 +285,13 @@ impl FaultyRemote {
         FaultyRemote { way, faults: faults.clone(), steps: steps.clone(), clock: clock.clone(), is_state }
     }
 
-    pub fn shared(repo: &Repo, faults: &Faults, steps: &Steps, clock: &FakeClock, is_state: bool) -> FaultyRemote {
+    pub fn shared(
+        repo: &Repo,
+        faults: &Faults,
+        steps: &Steps,
+        clock: &FakeClock,
+        is_state: bool,
+    ) -> FaultyRemote {
         let way = Way::Shared(repo.clone());
         FaultyRemote { way, faults: faults.clone(), steps: steps.clone(), clock: clock.clone(), is_state }
     }
@@ -331,7 +337,12 @@ impl Remote for FaultyRemote {
                     let from = spec.trim_start_matches('+').split(':').next().unwrap();
                     let found = match from.strip_suffix('*') {
                         Some(prefix) => remote.refs_below(prefix).unwrap(),
-                        None => remote.read_ref(from).unwrap().map(|id| (from.to_owned(), id)).into_iter().collect(),
+                        None => remote
+                            .read_ref(from)
+                            .unwrap()
+                            .map(|id| (from.to_owned(), id))
+                            .into_iter()
+                            .collect(),
                     };
                     fetched.refs.extend(found);
                 }

@@ -50,11 +50,23 @@ fn a_merge_without_trailers_is_published_and_nothing_is_sent() {
 fn what_is_wrong_with_an_approval_is_said_by_name() {
     let other = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
     let lies: [(&str, fn(&World) -> &crate::world::Who, Saying); 6] = [
-        ("approval-plan-missing", |w| &w.ann, Saying { plan_digest: Some(other.into()), ..Saying::default() }),
-        ("approval-signer-unknown", |w| &w.root, Saying { name: Some("ann@example.org".into()), ..Saying::default() }),
+        (
+            "approval-plan-missing",
+            |w| &w.ann,
+            Saying { plan_digest: Some(other.into()), ..Saying::default() },
+        ),
+        (
+            "approval-signer-unknown",
+            |w| &w.root,
+            Saying { name: Some("ann@example.org".into()), ..Saying::default() },
+        ),
         ("approval-signer-unauthorized", |w| &w.mallory, Saying::default()),
         ("approval-signer-automation", |w| &w.ci, Saying::default()),
-        ("approval-signer-mismatch", |w| &w.bob, Saying { name: Some("ann@example.org".into()), ..Saying::default() }),
+        (
+            "approval-signer-mismatch",
+            |w| &w.bob,
+            Saying { name: Some("ann@example.org".into()), ..Saying::default() },
+        ),
         ("approval-root", |w| &w.root, Saying { name: Some("root".into()), ..Saying::default() }),
     ];
     for (code, who, saying) in lies {
@@ -66,7 +78,11 @@ fn what_is_wrong_with_an_approval_is_said_by_name() {
         world.quiet();
         assert!(world.refusal().is_some_and(|why| why.starts_with(code)), "{code}: {:?}", world.refusal());
         assert!(world.sends().is_empty(), "{code}");
-        assert_eq!(world.state().installation.seen.main, world.main().to_string(), "it is published all the same");
+        assert_eq!(
+            world.state().installation.seen.main,
+            world.main().to_string(),
+            "it is published all the same"
+        );
     }
 }
 
@@ -101,7 +117,8 @@ fn a_far_expiry_is_capped() {
     world.freeze(&world.ann, "all");
     let head = world.draft(&world.ann, &world.fragment("labels", &label("zone", "a")));
     let plan = world.plan_tree(world.merged_tree(head));
-    let approved = world.say(&world.ann, plan, head, &Saying { expires: 24 * 365 * HOUR, ..Saying::default() });
+    let approved =
+        world.say(&world.ann, plan, head, &Saying { expires: 24 * 365 * HOUR, ..Saying::default() });
     world.merge_with(&world.ann, head, Merge::Signed, &approved);
     world.quiet();
     let release = world.state().releases.values().next_back().unwrap().clone();
@@ -128,7 +145,10 @@ fn a_deleted_or_changed_secret_version_is_named_and_nothing_is_sent() {
         let approved = change(&world);
         let edit = match stranger {
             false => TreeEdit::remove(&*path),
-            true => TreeEdit::write(&*path, world.secret("machine/token", 1, "string", "token", "cccccc.strange").1),
+            true => TreeEdit::write(
+                &*path,
+                world.secret("machine/token", 1, "string", "token", "cccccc.strange").1,
+            ),
         };
         world.publish(Some(&world.mallory), &[edit]);
         let outcome = world.quiet();
@@ -173,7 +193,9 @@ fn a_foreign_commit_on_the_state_branch_is_a_breach() {
         world.repo.force_ref(STATE, lie).unwrap();
         let mut engine = world.open(world.setup(), "another");
         match engine.tick(&Default::default()) {
-            Err(bronzeward_reconcile::trouble::Trouble::Halt { code, .. }) => assert_eq!(code, "state-untrusted"),
+            Err(bronzeward_reconcile::trouble::Trouble::Halt { code, .. }) => {
+                assert_eq!(code, "state-untrusted")
+            }
             other => panic!("{other:?}"),
         }
         drop(engine);
@@ -322,11 +344,13 @@ fn somebody_else_is_faster_at_every_push() {
         let (ident, seed) = (world.ident(&world.ann), world.ann.private.clone());
         let now = world.now();
         world.faults.push(PushFault::Race(Box::new(move || {
-            let signer = bronzeward_git::sign::KeySigner::new(ssh_key::PrivateKey::from_openssh(&seed).unwrap());
+            let signer =
+                bronzeward_git::sign::KeySigner::new(ssh_key::PrivateKey::from_openssh(&seed).unwrap());
             let state = Snapshot::read(&repo, repo.read_ref(STATE).unwrap().unwrap()).unwrap();
             let scope = "home/w1".parse().unwrap();
             let act = bronzeward_state::Act::Freeze { format: 1, scope, reason: "now".into(), at: now };
-            let done = bronzeward_state::transaction::write_act(&repo, &state, &act, now, &ident, &signer).unwrap();
+            let done =
+                bronzeward_state::transaction::write_act(&repo, &state, &act, now, &ident, &signer).unwrap();
             repo.set_ref(STATE, done.commit, done.parent).unwrap();
         })));
         world.quiet();
@@ -390,7 +414,8 @@ fn what_a_node_says_of_itself_is_looked_at_before_anything_is_sent() {
         assert!(world.sends().is_empty());
         world.nodes.with(W1, |node| {
             (node.id, node.role, node.cluster) = ("node-w1".into(), "worker", "talos-cluster-id".into());
-            (node.running, node.pending, node.reachable, node.version) = (true, false, true, "v1.13.9".into());
+            (node.running, node.pending, node.reachable, node.version) =
+                (true, false, true, "v1.13.9".into());
         });
         world.quiet();
         done_once(&world);
