@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use bronzeward_compile::plan::{Entry, Plan, Subject};
+use bronzeward_compile::plan::{Difference, Entry, Operation, Plan, Subject, difference};
 use bronzeward_compile::planner::Planner;
+use bronzeward_git::merge::Merged;
 use bronzeward_git::sign::fingerprint;
 use bronzeward_git::{CommitInfo, Oid};
 use bronzeward_intent::repository::SignedMain;
-use bronzeward_intent::{Intent, Selection};
-use bronzeward_state::approval::{Approval, Place};
+use bronzeward_intent::{Files, Intent, Selection};
+use bronzeward_state::approval::{Approval, Basis, Place};
 use bronzeward_state::log::LogKind;
 use bronzeward_state::model::{Desired, EntryState, Release, ReleaseEntry};
 use bronzeward_state::snapshot::view;
@@ -63,8 +64,9 @@ impl Engine {
             if taken || last.is_some_and(|last| last != tip) {
                 break;
             }
-            let message = self.repo.commit(*head)?.message;
-            let one = Carried { found: *head, message, on_main: false };
+            // anybody may push such a branch: what cannot be read is nobody's approval, and stops nothing
+            let Ok(info) = self.repo.commit(*head) else { continue };
+            let one = Carried { found: *head, message: info.message, on_main: false };
             taken = self.take_approval(&mut transaction, snapshot, &one, tip)?;
         }
         self.acknowledge(&mut transaction, snapshot)?;
@@ -224,8 +226,16 @@ impl Engine {
             Ok(Some(parsed)) => parsed,
             Err(err) => return self.refuse_unread(transaction, carried, &Refusal::Malformed(err.to_string())),
         };
+        // an id does not cover its signature: a forged copy must not use up the genuine one, so it is noted by its place
+        if let Err(err) = parsed.verify(place) {
+            return self.refuse_unread(transaction, carried, &Refusal::Malformed(err.to_string()));
+        }
         let ids = parsed.ids(place);
-        let known = |release: &Release| ids.iter().any(|id| release.approvals.contains(id));
+        // a refusal is final for the very block that was refused: with one more or one fewer signature it is another
+        let known = |release: &Release| match release.refused {
+            Some(_) => release.approvals == ids,
+            None => ids.iter().all(|id| release.approvals.contains(id)),
+        };
         if transaction.releases().values().any(known) {
             return Ok(false);
         }
@@ -376,7 +386,7 @@ impl Engine {
                 state: EntryState::Waiting,
                 detail: None,
                 matched: None,
-                contributors: self.contributors(transaction, entry, &basis.head, tip)?,
+                contributors: self.contributors(transaction, entry, &basis, tip)?,
             });
         }
         transaction.keep_statement(release.sequence, &plan.to_bytes(), &parsed.text);
@@ -404,8 +414,32 @@ impl Engine {
             transaction.kind(LogKind::Approved);
             transaction.say(&format!("release {}: approved by {}", release.sequence, who.join(", ")));
         }
-        supersede(transaction, release);
+        self.supersede(transaction, release, plan)?;
         transaction.set_release(release.clone());
+        Ok(())
+    }
+
+    /// A newer accepted entry of the same subject takes the place of older ones that say something else. One that
+    /// differs only in what comes from the state (a drift that opened) leaves the older: it may come back, and
+    /// whichever is committed first raises the turn for both.
+    fn supersede(&self, transaction: &mut Transaction, release: &Release, plan: &Plan) -> Result<(), Trouble> {
+        let older: Vec<Release> = transaction.releases().values().filter(|other| other.is_live()).cloned().collect();
+        for before in older.into_iter().filter(|other| other.sequence != release.sequence) {
+            let old_plan = self.plan_of(transaction, before.sequence)?;
+            let mut after = before.clone();
+            for entry in after.entries.iter_mut().filter(|entry| entry.state.is_open()) {
+                let Some((subject, old)) = approved(&old_plan, entry) else { continue };
+                let new = plan.entry(&subject);
+                if new.is_some_and(|new| matches!(difference(old, new), Some(Difference::Tree(_)))) {
+                    entry.state = EntryState::Superseded;
+                    entry.detail = Some(format!("by release {}", release.sequence));
+                }
+            }
+            if after != before {
+                self.tell_changes(transaction, &before, &after);
+                transaction.set_release(after);
+            }
+        }
         Ok(())
     }
 
@@ -427,13 +461,21 @@ impl Engine {
     }
 
     /// The keys that signed the commits of the change that this entry's composition reads.
+    ///
+    /// The approver chose the basis, so it proves only what it can show: when merging the reviewed head into the tip
+    /// that it names gives this entry, what both hold counts and what a forge made afterwards does not; else every
+    /// commit up to the tip counts.
     fn contributors(
         &self,
         transaction: &Transaction,
         entry: &Entry,
-        head: &str,
+        basis: &Basis,
         tip: Oid,
     ) -> Result<Vec<String>, Trouble> {
+        if entry.operation() == Operation::Revert.as_str() {
+            // what was approved and applied before is sent again; nothing that main says is part of it
+            return Ok(Vec::new());
+        }
         let installation = transaction.peek();
         let reached = match entry {
             Entry::Govern(_) => Some(installation.governed.commit.clone()),
@@ -444,11 +486,13 @@ impl Engine {
                 .or_else(|| Some(self.setup.anchor.to_string())),
         };
         let hidden: Vec<Oid> = reached.iter().filter_map(|commit| commit.parse().ok()).collect();
-        let head: Option<Oid> = head.parse().ok().filter(|head| self.repo.has(*head));
-        // a head that cannot be found proves nothing: then everything up to the tip counts
-        let from = head.unwrap_or(tip);
+        let known = |text: &str| text.parse::<Oid>().ok().filter(|id| self.repo.has(*id));
+        let mut from: Vec<Oid> = [known(&basis.head), known(&basis.main)].into_iter().flatten().collect();
+        if !self.explains(transaction, entry, &from)? {
+            from.push(tip);
+        }
         let mut out = BTreeSet::new();
-        for commit in self.repo.commits_between(&[from], &hidden)? {
+        for commit in self.repo.commits_between(&from, &hidden)? {
             let info = self.repo.commit(commit)?;
             let changed = self.repo.own_changes(&info)?;
             if self.touches(entry, &info, &changed)? {
@@ -456,6 +500,19 @@ impl Engine {
             }
         }
         Ok(out.into_iter().collect())
+    }
+
+    /// Does merging the reviewed head into the tip that the approver saw give this entry?
+    fn explains(&self, transaction: &Transaction, entry: &Entry, basis: &[Oid]) -> Result<bool, Trouble> {
+        let [head, main] = basis else { return Ok(false) };
+        let Ok(Merged::Clean(tree)) = self.repo.merge(*main, *head) else { return Ok(false) };
+        let files = Files::from_tree(&self.repo.tree(tree))?;
+        let Ok(intent) = Intent::load(&files) else { return Ok(false) };
+        let view = view(transaction.peek(), transaction.statuses());
+        let at = |commit: &str| self.trees.intent(commit);
+        let planner = Planner { intent: &intent, view: &view, at: &at };
+        let now = planner.entry(&entry.subject(), entry.operation()).unwrap_or_default();
+        Ok(now.is_some_and(|now| !matches!(difference(entry, &now), Some(Difference::Tree(_)))))
     }
 
     fn touches(&self, entry: &Entry, info: &CommitInfo, changed: &[String]) -> Result<bool, Trouble> {
@@ -602,25 +659,6 @@ pub(crate) fn approved<'a>(plan: &'a Plan, entry: &ReleaseEntry) -> Option<(Subj
     let subject: Subject = entry.subject.parse().ok()?;
     let found = plan.entry(&subject)?;
     (plan.entry_digest(found) == entry.digest).then_some((subject, found))
-}
-
-/// A newer accepted entry of the same subject takes the place of older ones that are another.
-fn supersede(transaction: &mut Transaction, release: &Release) {
-    let older: Vec<Release> = transaction.releases().values().filter(|other| other.is_live()).cloned().collect();
-    for mut other in older.into_iter().filter(|other| other.sequence != release.sequence) {
-        let before = other.clone();
-        for entry in other.entries.iter_mut().filter(|entry| entry.state.is_open()) {
-            let newer = |new: &&ReleaseEntry| new.subject == entry.subject && new.digest != entry.digest;
-            if release.entries.iter().any(|new| newer(&new)) {
-                entry.state = EntryState::Superseded;
-                entry.detail = Some(format!("by release {}", release.sequence));
-            }
-        }
-        if other != before {
-            transaction.kind(LogKind::Superseded);
-            transaction.set_release(other);
-        }
-    }
 }
 
 fn reads(intent: &Intent, cluster: &str, machine: &str) -> Option<Vec<String>> {

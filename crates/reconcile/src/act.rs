@@ -18,6 +18,7 @@ use bronzeward_compile::plan::{Entry, MachineEntry, Operation as Planned, Plan};
 use bronzeward_compile::planner::Planner;
 use bronzeward_compile::{Composed, compose, compose_base};
 use bronzeward_git::Oid;
+use bronzeward_git::sign::Signer;
 use bronzeward_intent::{Governance, Intent, Name};
 use bronzeward_state::approval::{Approval, Place};
 use bronzeward_state::log::LogKind;
@@ -31,7 +32,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::absorb::{approved, details, short};
-use crate::engine::{Engine, Outcome};
+use crate::engine::{Engine, Outcome, writes_state};
 use crate::gate::decide::{Gate, Hold};
 use crate::look::{Look, Why};
 use crate::ports::{NodeAddress, Sent};
@@ -52,7 +53,13 @@ impl Engine {
     pub(crate) fn act(&mut self, snapshot: &Snapshot, outcome: &mut Outcome) -> Result<bool, Trouble> {
         let Some(ready) = self.choose(snapshot, outcome)? else { return Ok(false) };
         match &ready.entry {
-            Entry::Govern(_) => self.govern(snapshot, &ready),
+            Entry::Govern(_) => match self.govern(snapshot, &ready)? {
+                Step::Published => Ok(true),
+                Step::Holds(why) => {
+                    outcome.holds.insert("governance".to_owned(), why);
+                    Ok(false)
+                }
+            },
             Entry::Machine(entry) => {
                 let entry = entry.clone();
                 let name = format!("{}/{}", entry.cluster, entry.machine);
@@ -147,24 +154,26 @@ impl Engine {
         if same { Ok(()) } else { Err(broken("it names other approvers")) }
     }
 
-    fn govern(&mut self, snapshot: &Snapshot, ready: &Ready) -> Result<bool, Trouble> {
+    fn govern(&mut self, snapshot: &Snapshot, ready: &Ready) -> Result<Step, Trouble> {
         self.verify_kept(snapshot, ready)?;
         let tip = self.tip().map_err(Trouble::Retry)?;
         let governance = self.trees.governance(&tip.to_string())?;
+        let key = self.world.signer.public_key().key_data();
+        if !writes_state(&governance, key, self.now()) {
+            let why = "governance-locks-out: the new governance gives this reconciler's key no role `reconciler`";
+            return Ok(Step::Holds(why.into()));
+        }
         let mut transaction = Transaction::on(snapshot, self.now());
         let governed = &mut transaction.installation().governed;
         governed.commit = tip.to_string();
         governed.digest = governance.digest.clone();
         governed.turn += 1;
-        let mut release = ready.release.clone();
-        release.entries[ready.index].state = EntryState::Completed;
-        release.entries[ready.index].detail = None;
-        let sequence = release.sequence;
-        transaction.set_release(release);
+        let sequence = ready.release.sequence;
+        self.complete(&mut transaction, &ready.release, ready.index, EntryState::Completed, None);
         transaction.kind(LogKind::Governed);
         transaction.say(&format!("governance of {} is in force (release {sequence})", short(tip)));
         self.commit(transaction)?;
-        Ok(true)
+        Ok(Step::Published)
     }
 
     fn commit_machine(&mut self, snapshot: &Snapshot, ready: &Ready, entry: &MachineEntry) -> Result<Step, Trouble> {
@@ -352,6 +361,7 @@ impl Engine {
         Ok(Step::Published)
     }
 
+    /// Moves an entry in every release that carries it: several approvals are one entry, and it happens once.
     fn complete(
         &self,
         transaction: &mut Transaction,
@@ -360,12 +370,19 @@ impl Engine {
         state: EntryState,
         detail: Option<String>,
     ) {
-        let mut release = transaction.releases().get(&release.sequence).cloned().unwrap_or_else(|| release.clone());
-        if let Some(entry) = release.entries.get_mut(index) {
-            entry.state = state;
-            entry.detail = detail;
+        let Some(digest) = release.entries.get(index).map(|entry| entry.digest.clone()) else { return };
+        let carries = |other: &&Release| other.entries.iter().any(|entry| entry.digest == digest);
+        let all: Vec<Release> = transaction.releases().values().filter(carries).cloned().collect();
+        for mut other in all {
+            let own = other.sequence == release.sequence;
+            for entry in other.entries.iter_mut().filter(|entry| entry.digest == digest) {
+                if own || matches!(entry.state, EntryState::Approved | EntryState::Committed) {
+                    entry.state = state;
+                    entry.detail.clone_from(&detail);
+                }
+            }
+            transaction.set_release(other);
         }
-        transaction.set_release(release);
     }
 
     /// Commitment and first attempt in one push, then the send.
@@ -692,18 +709,29 @@ impl Engine {
         }
     }
 
-    /// Was the approval of a committed operation taken away or did it expire, before a further attempt?
+    /// Do too few approvals of a committed operation live on, before a further attempt?
     fn withdrawn(&self, snapshot: &Snapshot, operation: &Operation) -> Result<Option<EntryState>, Trouble> {
-        let Some(release) = snapshot.releases.get(&operation.release) else { return Ok(None) };
+        let governance = self.governance(snapshot)?;
+        let releases: Vec<&Release> = snapshot.releases.values().collect();
         let (denied, revoked) = (self.denied(), self.chain().revoked());
-        let void = release
-            .approvers
-            .iter()
-            .any(|approver| revoked.contains(approver.approval.as_str()) || denied.contains(approver.key.as_str()));
-        if void {
-            return Ok(Some(EntryState::Revoked));
+        let count = |now| {
+            let gate = Gate {
+                governance: &governance,
+                governance_current: true,
+                releases: &releases,
+                statuses: &[],
+                frozen_by: &|_, _| None,
+                denied: &denied,
+                revoked: &revoked,
+                now,
+            };
+            gate.enough(&operation.entry, false, EntryState::Committed).is_ok()
+        };
+        if count(self.now()) {
+            return Ok(None);
         }
-        Ok((release.expires <= self.now()).then_some(EntryState::Expired))
+        let committed = operation.evidence.at;
+        Ok(Some(if count(committed) { EntryState::Expired } else { EntryState::Revoked }))
     }
 
     fn entry_of(&self, snapshot: &Snapshot, operation: &Operation) -> Result<Option<MachineEntry>, Trouble> {

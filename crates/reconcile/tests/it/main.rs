@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports)]
 #![allow(clippy::disallowed_methods, reason = "the number of schedules comes from the environment")]
 
+mod attacks;
 mod fakes;
 mod faults;
 mod story;

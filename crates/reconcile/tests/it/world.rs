@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use bronzeward_compile::artifact::Secrets;
@@ -136,8 +137,8 @@ pub struct World {
 /// A small configuration as a node would hold it.
 pub fn node_config(name: &str, role: &str) -> String {
     format!(
-        "version: v1alpha1\nmachine:\n    type: {role}\n    token: aaaaaa.token-of-machines\n    nodeLabels:\n        \
-         rack: r1\n    network:\n        hostname: {name}\ncluster:\n    controlPlane:\n        endpoint: \
+        "version: v1alpha1\nmachine:\n    type: {role}\n    token: aaaaaa.token-of-machines\n    certSANs: []\n    network:\n        \
+         hostname: {name}\n    nodeLabels:\n        rack: r1\ncluster:\n    controlPlane:\n        endpoint: \
          https://10.0.0.1:6443\n    clusterName: home\n"
     )
 }
@@ -171,12 +172,18 @@ impl World {
     }
 
     fn with(shared: bool) -> World {
-        let dir = tempfile::tempdir().unwrap();
+        let mut world = World::empty(shared);
+        world.found();
+        world
+    }
+
+    fn empty(shared: bool) -> World {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let repo = Repo::open_or_init_bare(&dir.path().join("remote.git")).unwrap();
         let clock = FakeClock::new();
         let steps = Steps::default();
         let nodes = FakeNodes::new(&steps);
-        let mut world = World {
+        World {
             dir,
             shared,
             root: Who::new("root@example.org", 1),
@@ -197,9 +204,7 @@ impl World {
             owner: "one".into(),
             last: Outcome::default(),
             engine: None,
-        };
-        world.found();
-        world
+        }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -563,9 +568,22 @@ impl World {
         ]
     }
 
-    /// Both machines adopted, nothing sent.
+    /// Both machines adopted, nothing sent. Made once, then copied.
     pub fn adopted() -> World {
-        World::new().adopt_both()
+        static TEMPLATE: OnceLock<(PathBuf, Oid, Oid)> = OnceLock::new();
+        let (folder, anchor, genesis) = TEMPLATE.get_or_init(|| {
+            let mut world = World::new().adopt_both();
+            world.engine = None;
+            std::fs::remove_file(world.path("disk/objects.git/objects")).unwrap();
+            (world.dir.keep(), world.anchor, world.genesis)
+        });
+        let mut world = World::empty(true);
+        copy(folder, world.dir.path());
+        std::os::unix::fs::symlink(world.path("remote.git/objects"), world.path("disk/objects.git/objects")).unwrap();
+        (world.anchor, world.genesis) = (*anchor, *genesis);
+        world.add_node("cp1", CP1, "controlplane");
+        world.add_node("w1", W1, "worker");
+        world
     }
 
     pub fn adopt_both(mut self) -> World {
@@ -681,7 +699,7 @@ impl World {
             let outcome = self.tick();
             match outcome.again_in {
                 None if outcome.published == 0 => return outcome,
-                Some(wait) => self.clock.advance(wait.max(Duration::from_secs(5))),
+                Some(wait) => self.clock.advance(wait.max(Duration::from_secs(15))),
                 None => {}
             }
         }
@@ -758,4 +776,17 @@ impl World {
 
 fn no_commit() -> Oid {
     "0000000000000000000000000000000000000000".parse().unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir_all(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).unwrap();
+        }
+    }
 }
