@@ -2,12 +2,19 @@
 
 mod absorb;
 mod act;
+mod adopt;
+mod approvals;
+mod contributors;
 pub mod disk;
+mod dispatch;
 pub mod drift;
 pub mod engine;
+mod follow;
 pub mod gate;
 mod look;
 pub mod nodes;
 pub mod ports;
+mod settle;
 mod trees;
 pub mod trouble;
+mod words;

@@ -11,7 +11,7 @@ use serde_json::json;
 use talos_config::{Config, Limits, Options, SourceId};
 use zeroize::Zeroizing;
 
-use crate::absorb::details;
+use crate::words::details;
 use crate::drift::{Digests, Verdict, judge};
 use crate::engine::{Due, Engine, Outcome};
 use crate::ports::{NodeAccess, NodeAddress, Seen};

@@ -28,11 +28,7 @@ fn machine(endpoint: &str) -> TreeEdit {
 
 /// A world with a second worker, adopted.
 fn with_w2() -> World {
-    let mut world = World::adopted();
-    world.change(&world.new_machine("w2", W2, "worker"));
-    world.quiet();
-    assert!(world.status("w2").applied.is_some(), "{:?}", world.last);
-    world
+    World::adopted_three(W2)
 }
 
 /// A spare approval of what main says now: signed, and kept back.

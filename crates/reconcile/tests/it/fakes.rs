@@ -210,7 +210,8 @@ impl Nodes for FakeNodes {
                 }
                 Some(SendFault::LostGone) => Sent::Lost("the answer did not come".into()),
                 Some(SendFault::AcceptedOther) => {
-                    node.bytes = [bytes, b"# and more\ndebug: true\n"].concat();
+                    let text = String::from_utf8_lossy(bytes);
+                    node.bytes = text.replace("rack: r", "rack: x").into_bytes();
                     Sent::Accepted
                 }
                 Some(SendFault::AcceptedNothing) => Sent::Accepted,

@@ -6,5 +6,6 @@
 mod attacks;
 mod fakes;
 mod faults;
+mod schedule;
 mod story;
 mod world;

@@ -111,6 +111,14 @@ pub struct Approved {
     pub head: Oid,
 }
 
+/// A world to copy from.
+struct Template {
+    folder: PathBuf,
+    anchor: Oid,
+    genesis: Oid,
+    clock: FakeClock,
+}
+
 pub struct World {
     dir: tempfile::TempDir,
     shared: bool,
@@ -570,17 +578,37 @@ impl World {
 
     /// Both machines adopted, nothing sent. Made once, then copied.
     pub fn adopted() -> World {
-        static TEMPLATE: OnceLock<(PathBuf, Oid, Oid)> = OnceLock::new();
-        let (folder, anchor, genesis) = TEMPLATE.get_or_init(|| {
-            let mut world = World::new().adopt_both();
-            world.engine = None;
-            std::fs::remove_file(world.path("disk/objects.git/objects")).unwrap();
-            (world.dir.keep(), world.anchor, world.genesis)
+        static TEMPLATE: OnceLock<Template> = OnceLock::new();
+        World::copied(TEMPLATE.get_or_init(|| World::new().adopt_both().into_template()))
+    }
+
+    /// The same with a second worker.
+    pub fn adopted_three(endpoint: &str) -> World {
+        static TEMPLATE: OnceLock<Template> = OnceLock::new();
+        let template = TEMPLATE.get_or_init(|| {
+            let mut world = World::adopted();
+            world.change(&world.new_machine("w2", endpoint, "worker"));
+            world.quiet();
+            assert!(world.status("w2").applied.is_some(), "{:?}", world.last);
+            world.into_template()
         });
+        let world = World::copied(template);
+        world.add_node("w2", endpoint, "worker");
+        world
+    }
+
+    fn into_template(mut self) -> Template {
+        self.engine = None;
+        std::fs::remove_file(self.path("disk/objects.git/objects")).unwrap();
+        Template { folder: self.dir.keep(), anchor: self.anchor, genesis: self.genesis, clock: self.clock.clone() }
+    }
+
+    fn copied(template: &Template) -> World {
         let mut world = World::empty(true);
-        copy(folder, world.dir.path());
+        copy(&template.folder, world.dir.path());
         std::os::unix::fs::symlink(world.path("remote.git/objects"), world.path("disk/objects.git/objects")).unwrap();
-        (world.anchor, world.genesis) = (*anchor, *genesis);
+        (world.anchor, world.genesis) = (template.anchor, template.genesis);
+        world.clock.advance(template.clock.monotonic());
         world.add_node("cp1", CP1, "controlplane");
         world.add_node("w1", W1, "worker");
         world
