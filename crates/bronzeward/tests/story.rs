@@ -196,7 +196,7 @@ fn the_worker_received_what_talos_composes(told: &Told, base: &str) {
 
 /// `ssh-keygen -Y verify` says good for every approval.
 fn approvals_verify_with_ssh_keygen(stage: &Stage) {
-    let git = |args: &[&str]| succeed(stage.command("git").current_dir(stage.clone()).args(args));
+    let git = |args: &[&str]| succeed(stage.command("git").current_dir(stage.work_tree()).args(args));
     let installation = git(&["show", "refs/remotes/bronzeward-state/default:installation.yaml"]);
     let field = |name: &str| {
         let line = installation.lines().find(|line| line.starts_with(&format!("{name}: "))).unwrap();
@@ -241,7 +241,7 @@ fn nothing_leaked(stage: &Stage, remote: &Path, told: &Told, secrets: &[String])
         let leaks = search(folder, secrets, &[]).unwrap();
         assert!(leaks.is_empty(), "{leaks:?}");
     }
-    let git = |args: &[&str]| succeed(stage.command("git").current_dir(stage.clone()).args(args));
+    let git = |args: &[&str]| succeed(stage.command("git").current_dir(stage.work_tree()).args(args));
     std::fs::write(stage.file("bait"), &secrets[0]).unwrap();
     git(&["hash-object", "-w", "bait"]);
     let leaks = search(&stage.dir, secrets, &[]).unwrap();

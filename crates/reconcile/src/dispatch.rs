@@ -132,7 +132,9 @@ impl Engine {
         let (access, _) = match self.access(cluster) {
             Ok(found) => found,
             Err(why) => {
-                return self.record(cluster, machine, number, Answer::NotSent, &why).map(|()| Step::Published);
+                return self
+                    .record(cluster, machine, number, Answer::NotSent, &why)
+                    .map(|()| Step::Published);
             }
         };
         let at = NodeAddress { cluster: cluster.to_owned(), endpoint };

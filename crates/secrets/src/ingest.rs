@@ -226,7 +226,7 @@ fn identify(input: &Ingest<'_>, config: &Config) -> Result<Identified, IngestErr
         } else {
             let region = config.display_path(&Path::of(&leaf.document, &leaf.region)).to_string();
             let exact = config.display_path(&path).to_string();
-            undecided.entry(region).or_insert_with(Vec::new).push(exact);
+            undecided.entry(region).or_default().push(exact);
         }
     }
     if !undecided.is_empty() {

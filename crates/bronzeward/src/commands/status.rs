@@ -25,7 +25,7 @@ pub fn status(cli: &Cli, args: &Status) -> Result<Exit> {
     loop {
         let tips = clone.fetch()?;
         let snapshot = clone.snapshot()?;
-        let seen = snapshot.installation.seen.main == tips.main.to_string();
+        let seen = sees(&snapshot, &tips);
         let settled = seen && is_settled(&snapshot) && all_approvals_seen(&tips, &snapshot);
         if !args.wait || settled {
             print(cli, &clone, &tips, &snapshot)?;
@@ -37,6 +37,11 @@ pub fn status(cli: &Cli, args: &Status) -> Result<Exit> {
         }
         std::thread::sleep(Duration::from_millis(250));
     }
+}
+
+/// Has the reconciler seen the tip of main?
+fn sees(snapshot: &Snapshot, tips: &crate::context::Tips) -> bool {
+    snapshot.installation.seen.main.parse().ok() == Some(tips.main)
 }
 
 /// Nothing is in flight, and no entry is approved and not yet committed, but for frozen machines.
@@ -102,7 +107,7 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
     }
     let owner = installation.owner.as_ref().map_or("nobody yet".to_owned(), ToString::to_string);
     output::line(&format!("state sequence {}, owned by {owner}", installation.sequence));
-    if installation.seen.main != tips.main.to_string() {
+    if !sees(snapshot, tips) {
         output::line(&format!("main is at {}, not seen by the reconciler yet", tips.main));
     }
     let governance = clone.governance(&tips.main.to_string());

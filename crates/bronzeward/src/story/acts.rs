@@ -34,7 +34,7 @@ impl Story<'_> {
     pub(super) fn begin(&mut self) -> Result<()> {
         self.title("An empty repository and two running machines");
         self.stage.person()?;
-        let (clone, remote) = (self.stage.clone(), self.stage.remote.clone());
+        let (clone, remote) = (self.stage.work_tree(), self.stage.remote.clone());
         std::fs::create_dir_all(&clone)?;
         self.git(&["init", "--quiet"])?;
         self.git(&["remote", "add", "origin", &remote])?;
@@ -241,7 +241,7 @@ impl Story<'_> {
         let mut verify = vec!["-c".to_owned(), setting, "verify-commit".to_owned()];
         verify.extend(commits.iter().cloned());
         let verify: Vec<&str> = verify.iter().map(String::as_str).collect();
-        let output = self.stage.command("git").current_dir(self.stage.clone()).args(&verify).output()?;
+        let output = self.stage.command("git").current_dir(self.stage.work_tree()).args(&verify).output()?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let good = said.matches("Good \"git\" signature").count();
         ensure!(
