@@ -167,8 +167,8 @@ fn outside(clone: &Clone, out: &Path) -> Result<PathBuf> {
     if full.starts_with(clone.dir.canonicalize()?) {
         return Err(refuse("The keys must not lie inside the clone: name another folder with --out"));
     }
-    if full.join("bronzeward.toml").exists() {
-        return Err(refuse(format!("`{}` holds settings already", full.display())));
+    if fs::read_dir(&full)?.next().is_some() {
+        return Err(refuse(format!("`{}` is not empty: name a new folder for the keys", full.display())));
     }
     Ok(full)
 }

@@ -129,6 +129,16 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
         }
         output::line(&line);
     }
+    if let Ok(intent) = clone.intent(tips.main) {
+        for (cluster, of) in &intent.clusters {
+            for machine in of.machines.keys() {
+                let key = (cluster.to_string(), machine.to_string());
+                if !snapshot.statuses.contains_key(&key) {
+                    output::line(&format!("{cluster}/{machine}  never-adopted"));
+                }
+            }
+        }
+    }
     for release in snapshot.releases.values() {
         if let Some(refused) = &release.refused {
             output::line(&format!("release {}  refused: {refused}", release.sequence));
