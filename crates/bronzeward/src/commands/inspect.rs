@@ -19,7 +19,10 @@ pub fn check(cli: &Cli, args: &Check) -> Result<Exit> {
     let files = clone.files(args.revision.as_deref())?;
     let mut findings = Findings::default();
     match Intent::load(&files) {
-        Ok(intent) => check_machines(&intent, &mut findings),
+        Ok(intent) => {
+            findings.extend(bronzeward_secrets::audit::check_store(&intent, &files));
+            check_machines(&intent, &mut findings);
+        }
         Err(more) => findings.extend(more),
     }
     let failed = findings.has_errors();
