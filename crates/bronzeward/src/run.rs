@@ -40,7 +40,7 @@ enum Wake {
 /// `run`.
 pub fn run(cli: &Cli, args: &Run) -> Result<Exit> {
     logging();
-    let settings = Settings::read(Settings::path(cli)?)?;
+    let settings = Settings::read(&Settings::path(cli)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (wake, woken) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));

@@ -51,7 +51,7 @@ struct Found {
 pub fn run(cli: &Cli, args: &Init) -> Result<Exit> {
     let clone = Clone::open(cli)?;
     refuse_used(&clone)?;
-    let out = outside(&clone, &args.out)?;
+    let out = outside(&clone, &args.out.clone().unwrap_or_else(|| beside(&clone.dir)))?;
     let cluster: Name = args.cluster.parse()?;
     let (talosconfig, context) = access(&clone, args)?;
     let machines = ask_nodes(args, &context)?;
@@ -154,6 +154,12 @@ fn refuse_used(clone: &Clone) -> Result<()> {
         return Err(refuse(format!("`{}` exists already: this state was begun before", branch(SHARD))));
     }
     Ok(())
+}
+
+/// The folder beside the clone.
+fn beside(dir: &Path) -> PathBuf {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    dir.with_file_name(format!("{name}-reconciler"))
 }
 
 /// Keys never lie where they could be committed.
