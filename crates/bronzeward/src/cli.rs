@@ -90,6 +90,7 @@ pub enum Command {
     #[command(after_help = "Example:\n  bronzeward verify --settings bronzeward.toml")]
     Verify(Verify),
     /// Print the effective settings, each with where it came from.
+    #[command(after_help = "Example:\n  bronzeward settings --settings /etc/bronzeward/bronzeward.toml")]
     Settings,
     /// Close the gate of a machine, a cluster or everything.
     #[command(
@@ -200,6 +201,7 @@ pub enum New {
         cluster: Option<String>,
     },
     /// A profile.
+    #[command(after_help = "Example:\n  bronzeward new profile workers")]
     Profile {
         /// Its name.
         name: String,
@@ -370,5 +372,8 @@ fn machine_names(current: &std::ffi::OsStr) -> Vec<CompletionCandidate> {
             }
         }
     }
+    // a folder is read in no order
+    out.sort();
+    out.dedup();
     out
 }
