@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bronzeward_state::model::{EntryState, Status as MachineStatus};
+use bronzeward_state::model::{EntryState, ReleaseEntry, Status as MachineStatus};
 use bronzeward_state::{Chain, Snapshot};
 use serde_json::{Value, json};
 
@@ -116,6 +116,12 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
             "governance-changed: main holds a change of governance that is not approved: nothing is sent (`bronzeward approve main --only`)",
         );
     }
+    print_machines(clone, tips, snapshot);
+    print_releases(snapshot);
+    Ok(())
+}
+
+fn print_machines(clone: &Clone, tips: &crate::context::Tips, snapshot: &Snapshot) {
     for status in snapshot.statuses.values() {
         let mut line = format!("{}/{}  {}", status.cluster, status.machine, word(status));
         if let Some(applied) = &status.applied {
@@ -129,43 +135,40 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
         }
         output::line(&line);
     }
-    if let Ok(intent) = clone.intent(tips.main) {
-        for (cluster, of) in &intent.clusters {
-            for machine in of.machines.keys() {
-                let key = (cluster.to_string(), machine.to_string());
-                if !snapshot.statuses.contains_key(&key) {
-                    output::line(&format!("{cluster}/{machine}  never-adopted"));
-                }
+    let Ok(intent) = clone.intent(tips.main) else { return };
+    for (cluster, of) in &intent.clusters {
+        for machine in of.machines.keys() {
+            if !snapshot.statuses.contains_key(&(cluster.to_string(), machine.to_string())) {
+                output::line(&format!("{cluster}/{machine}  never-adopted"));
             }
         }
     }
+}
+
+fn print_releases(snapshot: &Snapshot) {
     for release in snapshot.releases.values() {
         if let Some(refused) = &release.refused {
             output::line(&format!("release {}  refused: {refused}", release.sequence));
             continue;
         }
-        for entry in release
-            .entries
-            .iter()
-            .filter(|entry| entry.state.is_open() || entry.state == EntryState::Committed)
-        {
+        let open = |entry: &&ReleaseEntry| entry.state.is_open() || entry.state == EntryState::Committed;
+        for entry in release.entries.iter().filter(open) {
             let detail = entry.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
-            let mark = release
+            let own = release
                 .approvers
                 .iter()
                 .any(|approver| bronzeward_reconcile::gate::decide::is_self(&approver.key, entry));
-            let own = if mark { "  selfApproval" } else { "" };
             output::line(&format!(
-                "release {}  {} {}  {}{detail}{own}  approval {}",
+                "release {}  {} {}  {}{detail}{}  approval {}",
                 release.sequence,
                 entry.operation,
                 entry.subject,
                 entry.state.as_str(),
+                if own { "  selfApproval" } else { "" },
                 release.approvals.join(", ")
             ));
         }
     }
-    Ok(())
 }
 
 /// `log`.
