@@ -17,7 +17,8 @@ pub struct Cli {
     /// Text for people or JSON for programs.
     #[arg(long, global = true, value_enum, default_value_t)]
     pub format: Format,
-    /// The reconciler's settings (`bronzeward.toml`); people need it only to verify the state chain.
+    /// The reconciler's settings; people need them only to verify the state chain. `run` also looks for
+    /// `bronzeward.toml` here and in `/etc/bronzeward`.
     #[arg(long, global = true, value_name = "FILE", env = "BRONZEWARD_SETTINGS")]
     pub settings: Option<PathBuf>,
     /// The key that signs; git's own (`user.signingKey`) when it is not named.
@@ -136,9 +137,10 @@ pub struct Init {
     /// What Talos runs on.
     #[arg(long, default_value = "metal", value_parser = ["metal", "cloud", "container"])]
     pub platform: String,
-    /// Where the reconciler's keys, the root key and the settings go; must not be inside the clone.
+    /// Where the reconciler's keys, the root key and the settings go, not inside the clone; a folder beside it, named
+    /// after it with `-reconciler`, when it is not named.
     #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    pub out: Option<PathBuf>,
     /// The approver's recipient for secrets (`age1…` or `ssh-ed25519 …`); the signing key when it is not named.
     #[arg(long)]
     pub recipient: Option<String>,

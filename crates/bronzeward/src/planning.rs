@@ -92,7 +92,12 @@ pub fn show(clone: &Clone, stand: &Stand) -> Result<Shown> {
     let view = stand.state.view();
     let at = |commit: &str| clone.intent_at(commit);
     let planner = Planner { intent: &stand.intent, view: &view, at: &at };
-    let planned = planner.plan();
+    let mut planned = planner.plan();
+    let files = Files::from_tree(&clone.repo.tree(stand.tree))?;
+    planned.findings.extend(bronzeward_secrets::audit::check_store(&stand.intent, &files));
+    if let Ok(old) = clone.intent(stand.main) {
+        planned.findings.extend(bronzeward_secrets::audit::check_versions(&old, &stand.intent, &files));
+    }
     let mut changes = BTreeMap::new();
     for entry in planned.plan.entries.iter().filter_map(Entry::as_machine) {
         changes.insert(name(entry), changes_of(&planner, &planned, entry));

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -40,7 +40,7 @@ enum Wake {
 /// `run`.
 pub fn run(cli: &Cli, args: &Run) -> Result<Exit> {
     logging();
-    let settings = Settings::read(Settings::path(cli)?)?;
+    let settings = Settings::read(&Settings::path(cli)?)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let (wake, woken) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));
@@ -175,18 +175,11 @@ impl Parts {
 
     /// Waits, and collects which machines are due.
     fn sleep(&self, wait: Duration, due: &mut Due) {
-        let end = Instant::now() + wait;
-        loop {
-            match self.woken.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(Wake::Machine(cluster, machine)) => {
-                    due.machines.insert((cluster, machine));
-                    // what came together is looked at together
-                    while let Ok(Wake::Machine(cluster, machine)) = self.woken.try_recv() {
-                        due.machines.insert((cluster, machine));
-                    }
-                    return;
-                }
-                Ok(Wake::Stop) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+        if let Ok(Wake::Machine(cluster, machine)) = self.woken.recv_timeout(wait) {
+            due.machines.insert((cluster, machine));
+            // what came together is looked at together
+            while let Ok(Wake::Machine(cluster, machine)) = self.woken.try_recv() {
+                due.machines.insert((cluster, machine));
             }
         }
     }

@@ -160,10 +160,14 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The path that the arguments name.
-    pub fn path(cli: &Cli) -> Result<&Path> {
+    /// The path that the arguments name, or one of the usual places.
+    pub fn path(cli: &Cli) -> Result<PathBuf> {
+        if let Some(named) = &cli.settings {
+            return Ok(named.clone());
+        }
+        let usual = [cli.directory.join("bronzeward.toml"), PathBuf::from("/etc/bronzeward/bronzeward.toml")];
         let help = "Name the reconciler's settings with --settings FILE or BRONZEWARD_SETTINGS";
-        cli.settings.as_deref().ok_or_else(|| refuse(help))
+        usual.into_iter().find(|path| path.is_file()).ok_or_else(|| refuse(help))
     }
 }
 

@@ -27,6 +27,8 @@ pub mod codes {
     pub const APPLIED_LOST: Code = Code("applied-unreadable");
     /// Something that this version cannot do yet.
     pub const UNSUPPORTED: Code = Code("not-supported");
+    /// An adoption that names an open drift which has changed since.
+    pub const ADOPTION_OUTDATED: Code = Code("adoption-outdated");
     /// There is nothing to revert.
     pub const NOTHING_TO_REVERT: Code = Code("nothing-to-revert");
 }
@@ -76,6 +78,7 @@ impl Planner<'_> {
                         for warning in composed.warnings.iter() {
                             planned.findings.push(warning.clone());
                         }
+                        planned.findings.extend(self.outdated(cluster, machine, entry.as_ref()));
                         planned.composed.insert((cluster.to_string(), machine.to_string()), composed);
                         match entry {
                             Some(_) if governed.is_some() => {
@@ -274,6 +277,28 @@ impl Planner<'_> {
             .find(|adopts| adopts.machine == *machine && adopts.drift == open);
         let _ = composed;
         Ok(adopts.map(|adopts| (None, adopts.meaning.clone())))
+    }
+
+    /// An adoption of what ran once and runs no more commits only if it comes back: whoever reads the plan should know.
+    fn outdated(&self, cluster: &Name, machine: &Name, entry: Option<&MachineEntry>) -> Findings {
+        let adopts = entry
+            .filter(|entry| entry.operation == Operation::Adopt)
+            .and_then(|entry| entry.expects.as_ref());
+        let drift = self.view.machine(cluster.as_str(), machine.as_str()).drift;
+        match (adopts, drift) {
+            (Some(adopts), Some(drift)) if adopts.meaning != drift.meaning => Finding::warning(
+                format!("clusters/{cluster}/machines/{machine}.yaml"),
+                TOP,
+                codes::ADOPTION_OUTDATED,
+                format!(
+                    "The adoption of drift {} waits: yet another configuration runs since",
+                    drift.sequence
+                ),
+                "`bronzeward adopt` or `bronzeward revert` it again",
+            )
+            .into(),
+            _ => Findings::default(),
+        }
     }
 
     fn blank(

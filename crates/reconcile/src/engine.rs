@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use bronzeward_git::sign::KeySigner;
+use bronzeward_git::sign::{KeySigner, Signer, fingerprint};
 use bronzeward_git::{Ident, Oid, Remote, Repo};
+use bronzeward_intent::{ActorRole, Governance};
 use bronzeward_secrets::AgeIdentity;
 use bronzeward_state::log::LogKind;
 use bronzeward_state::model::Owner;
@@ -216,7 +217,24 @@ impl Engine {
             return Err(Trouble::halt("state-rewound", message));
         }
         self.disk.keep(|kept| kept.state = Some(tip.to_string()))?;
-        Ok(())
+        self.check_own_key()
+    }
+
+    /// What a key may not sign would be a breach for everybody who verifies: nothing is written with it.
+    fn check_own_key(&self) -> Result<(), Trouble> {
+        let key = self.world.signer.public_key().key_data();
+        let fingerprint = fingerprint(key);
+        if self.denied().contains(fingerprint.as_str()) {
+            let message =
+                format!("This reconciler's key {fingerprint} is denied: give it another, approved one");
+            return Err(Trouble::halt("reconciler-denied", message));
+        }
+        let governance = self.trees.governance(&self.chain().installation().governed.commit)?;
+        if writes_state(&governance, key, self.now()) {
+            return Ok(());
+        }
+        let message = format!("The governance in force gives the key {fingerprint} no role `reconciler` now");
+        Err(Trouble::halt("reconciler-unauthorized", message))
     }
 
     fn begin(&self, tip: Oid) -> Result<Chain, Trouble> {
@@ -302,4 +320,13 @@ impl Engine {
         denied.extend(self.setup.denied_keys.iter().map(String::as_str));
         denied
     }
+}
+
+/// May this key sign state commits?
+pub(crate) fn writes_state(governance: &Governance, key: &KeyData, now: Timestamp) -> bool {
+    governance
+        .signers
+        .principal(key, "git", now.as_second())
+        .and_then(|who| governance.principal(who))
+        .is_some_and(|principal| principal.has(ActorRole::Reconciler))
 }

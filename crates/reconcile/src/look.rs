@@ -11,11 +11,11 @@ use serde_json::json;
 use talos_config::{Config, Limits, Options, SourceId};
 use zeroize::Zeroizing;
 
-use crate::absorb::details;
 use crate::drift::{Digests, Verdict, judge};
 use crate::engine::{Due, Engine, Outcome};
 use crate::ports::{NodeAccess, NodeAddress, Seen};
 use crate::trouble::{Trouble, chain};
+use crate::words::details;
 
 /// What runs on a node, digested.
 pub(crate) struct Look {

@@ -210,7 +210,7 @@ fn identify(input: &Ingest<'_>, config: &Config) -> Result<Identified, IngestErr
             secrets.push(Secret { path, text: SecretValue::new(text), class: OPAQUE_CLASS.to_owned() });
         }
     }
-    let mut undecided = Vec::new();
+    let mut undecided: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for leaf in config.opaque_regions() {
         let path = Path::of(&leaf.document, &leaf.pointer);
         let decided = secrets.iter().any(|secret| secret.path == path)
@@ -224,11 +224,13 @@ fn identify(input: &Ingest<'_>, config: &Config) -> Result<Identified, IngestErr
             marks.push(stored(&path));
             secrets.push(Secret { path, text: SecretValue::new(leaf.text), class: OPAQUE_CLASS.to_owned() });
         } else {
-            undecided.push(format!("  {}", config.display_path(&path)));
+            let region = config.display_path(&Path::of(&leaf.document, &leaf.region)).to_string();
+            let exact = config.display_path(&path).to_string();
+            undecided.entry(region).or_default().push(exact);
         }
     }
     if !undecided.is_empty() {
-        return Err(IngestError::Undecided(undecided));
+        return Err(IngestError::Undecided(undecided.into_iter().map(describe_region).collect()));
     }
     let mut cleared: Vec<Mark> = input.clears.iter().map(|path| stored(&config.stored_path(path))).collect();
     for list in [&mut marks, &mut cleared] {
@@ -236,6 +238,14 @@ fn identify(input: &Ingest<'_>, config: &Config) -> Result<Identified, IngestErr
         list.dedup();
     }
     Ok((secrets, marks, cleared))
+}
+
+/// A region with one value is named by that value; one with many by itself.
+fn describe_region((region, mut values): (String, Vec<String>)) -> String {
+    match values.len() {
+        1 => format!("  {}", values.remove(0)),
+        count => format!("  {region}  ({count} values below it)"),
+    }
 }
 
 /// Does a cleared place cover a path: the same, or a container of it?

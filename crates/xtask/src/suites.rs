@@ -3,16 +3,16 @@
 use std::io::{BufRead, BufReader};
 use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use bronzeward_testkit::tools::workspace;
 use clap::ValueEnum;
 
 use crate::{Outcome, tools};
 
-/// A suite of the binary: a test target of the package `bronzeward`.
+/// A named suite: test targets, and what they are filtered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Suite {
-    /// A whole installation's life, from `init` to recovery.
+    /// The whole story against real nodes, over every transport, and the walkthrough.
     Story,
     /// What strangers, thieves and hostile nodes try.
     Attacks,
@@ -21,11 +21,12 @@ pub enum Suite {
 }
 
 impl Suite {
-    fn name(self) -> &'static str {
+    /// Arguments of `cargo test`, and the filter that goes to the runner.
+    fn targets(self) -> (&'static [&'static str], Option<&'static str>) {
         match self {
-            Suite::Story => "story",
-            Suite::Attacks => "attacks",
-            Suite::Kill => "kill",
+            Suite::Story => (&["-p", "bronzeward", "--test", "story", "--test", "walkthrough"], None),
+            Suite::Attacks => (&["-p", "bronzeward-reconcile", "--test", "it"], Some("attacks")),
+            Suite::Kill => (&["-p", "bronzeward", "--test", "kill"], None),
         }
     }
 }
@@ -34,19 +35,18 @@ impl Suite {
 pub fn run(suite: Option<Suite>, rest: &[String]) -> anyhow::Result<Outcome> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(workspace()).args(["test", "--no-fail-fast"]);
+    let mut filter = None;
     match suite {
         None => cargo.arg("--workspace"),
         Some(suite) => {
-            let file = format!("crates/bronzeward/tests/{}.rs", suite.name());
-            if !workspace().join(&file).is_file() {
-                bail!("There is no suite `{}` yet: {file} does not exist", suite.name());
-            }
-            cargo.args(["-p", "bronzeward", "--test", suite.name()])
+            let (targets, wanted) = suite.targets();
+            filter = wanted;
+            cargo.args(targets)
         }
     };
     tools::build()?;
-    if !rest.is_empty() {
-        cargo.arg("--").args(rest);
+    if filter.is_some() || !rest.is_empty() {
+        cargo.arg("--").args(filter).args(rest);
     }
     watch(&mut cargo)
 }

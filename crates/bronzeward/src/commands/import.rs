@@ -75,8 +75,19 @@ fn take(
     let locks = intent.clusters.iter().map(|(name, of)| (name.clone(), of.lock.clone())).collect();
     let mut taking = Taking { clone, intent, key, locks, files: Vec::new(), summary: Vec::new() };
     // everything is read and judged before anything is written
-    for (machine, drift) in machines {
-        taking.machine(cli, machine, *drift, decide)?;
+    let mut read = Vec::new();
+    for (text, drift) in machines {
+        read.push(taking.read(cli, text, *drift)?);
+    }
+    taking.refuse_marks_that_miss(&read, decide)?;
+    let mut refused = Vec::new();
+    for one in &read {
+        if let Err(err) = taking.machine(one, decide) {
+            refused.push(format!("{err:#}"));
+        }
+    }
+    if !refused.is_empty() {
+        return Err(refuse(refused.join("\n")));
     }
     for (cluster, lock) in &taking.locks {
         if *lock != taking.intent.clusters[cluster].lock {
@@ -94,14 +105,55 @@ fn take(
     Ok(Exit::Fine)
 }
 
+/// A machine whose running configuration was read.
+struct Read {
+    cluster: Name,
+    machine: Name,
+    drift: Option<u64>,
+    active: Zeroizing<Vec<u8>>,
+}
+
 impl Taking<'_> {
-    fn machine(&mut self, cli: &Cli, text: &str, drift: Option<u64>, decide: &Decide) -> Result<()> {
+    fn read(&self, cli: &Cli, text: &str, drift: Option<u64>) -> Result<Read> {
         let (cluster, machine) = find_machine(&self.intent, text)?;
         let of = &self.intent.clusters[&cluster];
-        let file = of.machines[&machine].clone();
+        let file = &of.machines[&machine];
         let read = read_node(cli, self.clone, &file.endpoint.full(), &cluster)?;
-        check_identity(&read.facts, &file, &of.cluster.talos_cluster_id)?;
-        let ingested = self.ingest(&cluster, &machine, &read.active, drift, decide)?;
+        check_identity(&read.facts, file, &of.cluster.talos_cluster_id)?;
+        Ok(Read { cluster, machine, drift, active: read.active })
+    }
+
+    /// With several machines a mark must hit something on one of them.
+    fn refuse_marks_that_miss(&self, read: &[Read], decide: &Decide) -> Result<()> {
+        for text in &decide.marks {
+            let path: Path = text.parse().map_err(|_| refuse(format!("`{text}` is no path")))?;
+            let hit = read.iter().any(|one| self.hits(one)(&path));
+            if !hit {
+                return Err(refuse(format!(
+                    "mark-unaddressed: `{text}` hits no value on any of the machines"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn hits(&self, one: &Read) -> impl Fn(&Path) -> bool + use<> {
+        let contract = &self.intent.clusters[&one.cluster].cluster.contract;
+        let tables = bronzeward_compile::compose::tables(&one.cluster, contract).ok();
+        let options = talos_config::Options { opaque_tag: None, limits: talos_config::Limits::default() };
+        let config = tables.and_then(|tables| {
+            talos_config::Config::load(&tables, &one.active, talos_config::SourceId(0), &options).ok()
+        });
+        // what cannot be read is refused by name when it is ingested
+        move |path| {
+            config.as_ref().is_none_or(|config| config.get(path).is_some_and(|found| found.value.is_some()))
+        }
+    }
+
+    fn machine(&mut self, read: &Read, decide: &Decide) -> Result<()> {
+        let Read { cluster, machine, drift, .. } = read;
+        let (cluster, machine, drift) = (cluster.clone(), machine.clone(), *drift);
+        let ingested = self.ingest(read, decide)?;
         let new = self.store(&cluster, &ingested)?;
         let repository = self.intent.governance.repository.id.clone();
         let digest = |label, bytes: &[u8]| self.key.digest(label, &repository, cluster.as_str(), "", bytes);
@@ -139,14 +191,8 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn ingest(
-        &self,
-        cluster: &Name,
-        machine: &Name,
-        active: &[u8],
-        drift: Option<u64>,
-        decide: &Decide,
-    ) -> Result<Ingested> {
+    fn ingest(&self, read: &Read, decide: &Decide) -> Result<Ingested> {
+        let Read { cluster, machine, drift, active } = read;
         let of = &self.intent.clusters[cluster];
         let tables = bronzeward_compile::compose::tables(cluster, &of.cluster.contract)
             .map_err(|finding| refuse(finding.to_string()))?;
@@ -158,15 +204,16 @@ impl Taking<'_> {
         };
         let (mut marks, mut clears) = (paths(&decide.marks)?, paths(&decide.clears)?);
         if drift.is_some() {
+            // what was decided once holds again, where it still hits something
             let old = of.bases.get(machine).and_then(|base| base.header.as_ref());
             let stored = |list: &[bronzeward_intent::Mark]| -> Vec<Path> {
                 list.iter().filter_map(|mark| mark_path(mark).ok()).collect()
             };
-            // what was decided once holds again, where it still hits something
-            let hits = hits(&tables, active);
-            marks.extend(old.iter().flat_map(|header| stored(&header.marks)).filter(|path| hits(path)));
+            marks.extend(old.iter().flat_map(|header| stored(&header.marks)));
             clears.extend(old.iter().flat_map(|header| stored(&header.cleared)));
         }
+        let hits = self.hits(read);
+        marks.retain(|path| hits(path));
         let lock = &self.locks[cluster];
         let repository = self.intent.governance.repository.id.clone();
         let digest = |text: &str| {
@@ -248,15 +295,6 @@ impl Taking<'_> {
             }
         }
         Ok(ingested.new.len())
-    }
-}
-
-/// Does a stored mark still hit a value?
-fn hits(tables: &talos_config::Tables, active: &[u8]) -> impl Fn(&Path) -> bool {
-    let options = talos_config::Options { opaque_tag: None, limits: talos_config::Limits::default() };
-    let config = talos_config::Config::load(tables, active, talos_config::SourceId(0), &options).ok();
-    move |path| {
-        config.as_ref().is_some_and(|config| config.get(path).is_some_and(|found| found.value.is_some()))
     }
 }
 

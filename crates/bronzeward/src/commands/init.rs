@@ -51,85 +51,23 @@ struct Found {
 pub fn run(cli: &Cli, args: &Init) -> Result<Exit> {
     let clone = Clone::open(cli)?;
     refuse_used(&clone)?;
-    let out = outside(&clone, &args.out)?;
+    let out = outside(&clone, &args.out.clone().unwrap_or_else(|| beside(&clone.dir)))?;
     let cluster: Name = args.cluster.parse()?;
     let (talosconfig, context) = access(&clone, args)?;
     let machines = ask_nodes(args, &context)?;
-    let now = now();
-    let signer = clone.signer()?;
-    let email = clone.email()?;
-    let reconciler = format!("reconciler@{cluster}");
-    let (reconciler_key, root_key) = (new_key(&reconciler)?, new_key("bronzeward-root")?);
-    let person = person_recipient(&clone, args, &signer)?;
-    let key = InstallationKey::new(random()?);
-    let repository_id = uuid(random()?);
-    let repository =
-        repository_file(&repository_id, &email, &person, &reconciler, &public_line(&reconciler_key)?);
-    let mut files: Vec<(String, Vec<u8>)> = vec![
-        ("bronzeward.yaml".into(), with_schema("repository", &to_yaml(&repository))),
-        (
-            "allowed_signers".into(),
-            format!("{email} {}\n{reconciler} {}\n", public_line_of(&signer)?, public_line(&reconciler_key)?)
-                .into_bytes(),
-        ),
-    ];
-    let everybody = repository
-        .policy
-        .principals
-        .iter()
-        .filter_map(|(who, p)| Some((who.as_str(), p.recipient.as_deref()?)));
-    files.push((installation_path(key.id()), seal_installation(&key, &recipients(everybody)?)?));
-    files.extend(cluster_files(args, &cluster, &machines)?);
-    files.extend(access_files(
-        &key,
-        &repository_id,
-        &cluster,
-        &reconciler,
-        &public_line(&reconciler_key)?,
-        &talosconfig,
-    )?);
-
-    let anchor = anchor(&clone, &files, &clone.ident(now)?, &signer)?;
-    let tree = clone.repo.tree_of(anchor)?;
-    let governance =
-        Governance::load(&Files::from_tree(&tree)?).map_err(|findings| refuse(findings.to_string()))?;
-    let genesis =
-        genesis(&clone, &repository_id, anchor, &governance, now, KeySigner::new(root_key.clone()))?;
-
-    write_out(&out, &reconciler_key, &root_key)?;
+    let begun = begin(&clone, args, &cluster, &machines, &talosconfig)?;
+    let (anchor, genesis) = (begun.anchor, begun.genesis);
+    write_out(&out, &begun.reconciler_key, &begun.root_key)?;
     push(&clone, anchor, genesis)?;
-    let settings = Settings {
-        anchor: anchor.to_string(),
-        root_keys: vec![public_line(&root_key)?],
-        denied_keys: Vec::new(),
-        shard: SHARD.to_owned(),
-        owner: None,
-        repository: repository_settings(&clone, args)?,
-        state: State {
-            url: clone.git.config("remote.bronzeward-state.url")?.unwrap_or_default(),
-            at_least: genesis.to_string(),
-            disk: "disk".into(),
-        },
-        identity: crate::settings::Identity {
-            ssh_key: "reconciler_ed25519".into(),
-            age_identity: None,
-            principal: reconciler,
-        },
-        watch: Watch::default(),
-        listen: Listen::default(),
-    };
     let path = out.join("bronzeward.toml");
-    write_secret(&path, toml::to_string(&settings)?.as_bytes())?;
+    write_secret(&path, toml::to_string(&settings(&clone, args, &begun)?)?.as_bytes())?;
     clone.git.run(&["switch", "--quiet", "--force-create", MAIN, &anchor.to_string()])?;
     output::line(&format!("main begins at {anchor}, the state at {genesis}"));
     for machine in &machines {
-        output::line(&format!(
-            "{cluster}/{}: {} at {}",
-            machine.name,
-            role_of(&machine.facts).as_str(),
-            machine.endpoint
-        ));
+        let role = role_of(&machine.facts).as_str();
+        output::line(&format!("{cluster}/{}: {role} at {}", machine.name, machine.endpoint));
     }
+    let email = clone.email()?;
     output::line(&format!(
         "you ({email}) are the only approver: `selfApproval: allowed` until there are two"
     ));
@@ -139,6 +77,77 @@ pub fn run(cli: &Cli, args: &Init) -> Result<Exit> {
     ));
     output::line(&format!("next: bronzeward run --settings {}", path.display()));
     Ok(Exit::Fine)
+}
+
+/// What was made, and is not published yet.
+struct Begun {
+    anchor: Oid,
+    genesis: Oid,
+    reconciler: String,
+    reconciler_key: PrivateKey,
+    root_key: PrivateKey,
+}
+
+/// Makes keys, the first tree and the first state; writes objects of the clone, and nothing else.
+fn begin(
+    clone: &Clone,
+    args: &Init,
+    cluster: &Name,
+    machines: &[Found],
+    talosconfig: &SecretValue,
+) -> Result<Begun> {
+    let now = now();
+    let signer = clone.signer()?;
+    let email = clone.email()?;
+    let reconciler = format!("reconciler@{cluster}");
+    let (reconciler_key, root_key) = (new_key(&reconciler)?, new_key("bronzeward-root")?);
+    let reconciler_line = public_line(&reconciler_key)?;
+    let person = person_recipient(clone, args, &signer)?;
+    let key = InstallationKey::new(random()?);
+    let id = uuid(random()?);
+    let repository = repository_file(&id, &email, &person, &reconciler, &reconciler_line);
+    let signers = format!("{email} {}\n{reconciler} {reconciler_line}\n", public_line_of(&signer)?);
+    let mut files: Vec<(String, Vec<u8>)> = vec![
+        ("bronzeward.yaml".into(), with_schema("repository", &to_yaml(&repository))),
+        ("allowed_signers".into(), signers.into_bytes()),
+    ];
+    let everybody = repository
+        .policy
+        .principals
+        .iter()
+        .filter_map(|(who, p)| Some((who.as_str(), p.recipient.as_deref()?)));
+    files.push((installation_path(key.id()), seal_installation(&key, &recipients(everybody)?)?));
+    files.extend(cluster_files(args, cluster, machines)?);
+    files.extend(access_files(&key, &id, cluster, &reconciler, &reconciler_line, talosconfig)?);
+    let anchor = anchor(clone, &files, &clone.ident(now)?, &signer)?;
+    let tree = clone.repo.tree_of(anchor)?;
+    let governance =
+        Governance::load(&Files::from_tree(&tree)?).map_err(|findings| refuse(findings.to_string()))?;
+    let genesis = genesis(clone, &id, anchor, &governance, now, KeySigner::new(root_key.clone()))?;
+    Ok(Begun { anchor, genesis, reconciler, reconciler_key, root_key })
+}
+
+fn settings(clone: &Clone, args: &Init, begun: &Begun) -> Result<Settings> {
+    Ok(Settings {
+        anchor: begun.anchor.to_string(),
+        root_keys: vec![public_line(&begun.root_key)?],
+        denied_keys: Vec::new(),
+        shard: SHARD.to_owned(),
+        owner: None,
+        repository: repository_settings(clone, args)?,
+        state: State {
+            url: clone.git.config("remote.bronzeward-state.url")?.unwrap_or_default(),
+            at_least: begun.genesis.to_string(),
+            disk: "disk".into(),
+        },
+        identity: crate::settings::Identity {
+            ssh_key: "reconciler_ed25519".into(),
+            age_identity: None,
+            principal: begun.reconciler.clone(),
+        },
+        watch: Watch::default(),
+        listen: Listen::default(),
+    })
 }
 
 fn refuse_used(clone: &Clone) -> Result<()> {
@@ -154,6 +163,12 @@ fn refuse_used(clone: &Clone) -> Result<()> {
         return Err(refuse(format!("`{}` exists already: this state was begun before", branch(SHARD))));
     }
     Ok(())
+}
+
+/// The folder beside the clone.
+fn beside(dir: &Path) -> PathBuf {
+    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    dir.with_file_name(format!("{name}-reconciler"))
 }
 
 /// Keys never lie where they could be committed.
@@ -175,8 +190,8 @@ fn outside(clone: &Clone, out: &Path) -> Result<PathBuf> {
     if full.starts_with(&top) {
         return Err(inside());
     }
-    if full.join("bronzeward.toml").exists() {
-        return Err(refuse(format!("`{}` holds settings already", full.display())));
+    if fs::read_dir(&full)?.next().is_some() {
+        return Err(refuse(format!("`{}` is not empty: name a new folder for the keys", full.display())));
     }
     Ok(full)
 }

@@ -23,6 +23,7 @@ pub fn check(cli: &Cli, args: &Check) -> Result<Exit> {
         let whole = !findings.has_errors();
         check_fragments(&intent, &mut findings);
         if whole {
+            findings.extend(bronzeward_secrets::audit::check_store(&intent, &files));
             check_machines(&intent, &mut findings);
         }
     }

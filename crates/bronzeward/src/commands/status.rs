@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use bronzeward_state::model::{EntryState, Status as MachineStatus};
+use bronzeward_state::model::{EntryState, ReleaseEntry, Status as MachineStatus};
 use bronzeward_state::{Chain, Snapshot};
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ pub fn status(cli: &Cli, args: &Status) -> Result<Exit> {
     loop {
         let tips = clone.fetch()?;
         let snapshot = clone.snapshot()?;
-        let seen = snapshot.installation.seen.main == tips.main.to_string();
+        let seen = sees(&snapshot, &tips);
         let settled = seen && is_settled(&snapshot) && all_approvals_seen(&tips, &snapshot);
         if !args.wait || settled {
             print(cli, &clone, &tips, &snapshot)?;
@@ -37,6 +37,11 @@ pub fn status(cli: &Cli, args: &Status) -> Result<Exit> {
         }
         std::thread::sleep(Duration::from_millis(250));
     }
+}
+
+/// Has the reconciler seen the tip of main?
+fn sees(snapshot: &Snapshot, tips: &crate::context::Tips) -> bool {
+    snapshot.installation.seen.main.parse().ok() == Some(tips.main)
 }
 
 /// Nothing is in flight, and no entry is approved and not yet committed, but for frozen machines.
@@ -53,7 +58,10 @@ fn is_settled(snapshot: &Snapshot) -> bool {
         .values()
         .filter(|release| release.refused.is_none())
         .flat_map(|release| &release.entries)
-        .any(|entry| entry.state == EntryState::Approved && !frozen(&entry.subject));
+        .any(|entry| {
+            let sends = matches!(entry.operation.as_str(), "apply" | "revert");
+            entry.state == EntryState::Approved && !(sends && frozen(&entry.subject))
+        });
     !busy && !open
 }
 
@@ -99,7 +107,7 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
     }
     let owner = installation.owner.as_ref().map_or("nobody yet".to_owned(), ToString::to_string);
     output::line(&format!("state sequence {}, owned by {owner}", installation.sequence));
-    if installation.seen.main != tips.main.to_string() {
+    if !sees(snapshot, tips) {
         output::line(&format!("main is at {}, not seen by the reconciler yet", tips.main));
     }
     let governance = clone.governance(&tips.main.to_string());
@@ -108,6 +116,12 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
             "governance-changed: main holds a change of governance that is not approved: nothing is sent (`bronzeward approve main --only`)",
         );
     }
+    print_machines(clone, tips, snapshot);
+    print_releases(snapshot);
+    Ok(())
+}
+
+fn print_machines(clone: &Clone, tips: &crate::context::Tips, snapshot: &Snapshot) {
     for status in snapshot.statuses.values() {
         let mut line = format!("{}/{}  {}", status.cluster, status.machine, word(status));
         if let Some(applied) = &status.applied {
@@ -121,33 +135,40 @@ fn print(cli: &Cli, clone: &Clone, tips: &crate::context::Tips, snapshot: &Snaps
         }
         output::line(&line);
     }
+    let Ok(intent) = clone.intent(tips.main) else { return };
+    for (cluster, of) in &intent.clusters {
+        for machine in of.machines.keys() {
+            if !snapshot.statuses.contains_key(&(cluster.to_string(), machine.to_string())) {
+                output::line(&format!("{cluster}/{machine}  never-adopted"));
+            }
+        }
+    }
+}
+
+fn print_releases(snapshot: &Snapshot) {
     for release in snapshot.releases.values() {
         if let Some(refused) = &release.refused {
             output::line(&format!("release {}  refused: {refused}", release.sequence));
             continue;
         }
-        for entry in release
-            .entries
-            .iter()
-            .filter(|entry| entry.state.is_open() || entry.state == EntryState::Committed)
-        {
+        let open = |entry: &&ReleaseEntry| entry.state.is_open() || entry.state == EntryState::Committed;
+        for entry in release.entries.iter().filter(open) {
             let detail = entry.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
-            let mark = release
+            let own = release
                 .approvers
                 .iter()
                 .any(|approver| bronzeward_reconcile::gate::decide::is_self(&approver.key, entry));
-            let own = if mark { "  selfApproval" } else { "" };
             output::line(&format!(
-                "release {}  {} {}  {}{detail}{own}  approval {}",
+                "release {}  {} {}  {}{detail}{}  approval {}",
                 release.sequence,
                 entry.operation,
                 entry.subject,
                 entry.state.as_str(),
+                if own { "  selfApproval" } else { "" },
                 release.approvals.join(", ")
             ));
         }
     }
-    Ok(())
 }
 
 /// `log`.

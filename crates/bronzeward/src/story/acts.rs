@@ -34,7 +34,7 @@ impl Story<'_> {
     pub(super) fn begin(&mut self) -> Result<()> {
         self.title("An empty repository and two running machines");
         self.stage.person()?;
-        let (clone, remote) = (self.stage.clone(), self.stage.remote.clone());
+        let (clone, remote) = (self.stage.work_tree(), self.stage.remote.clone());
         std::fs::create_dir_all(&clone)?;
         self.git(&["init", "--quiet"])?;
         self.git(&["remote", "add", "origin", &remote])?;
@@ -87,17 +87,13 @@ impl Story<'_> {
         self.say(
             "marked; but the same value stands in a label too: the guard names the place, never the value",
         );
-        // cp1 has no such file: machines with different marks are imported one by one
-        let cp: Vec<&str> = with.iter().copied().filter(|word| *word != "w1").collect();
-        let mut w1: Vec<&str> = with.iter().copied().filter(|word| *word != "cp1").collect();
-        w1.extend(["--mark", FILE]);
-        let said = self.run(1, &w1)?;
+        with.extend(["--mark", FILE]);
+        let said = self.run(1, &with)?;
         ensure!(said.contains("guard") && said.contains("example.org~1psk"), "The copy is not named");
         ensure!(!said.contains(PLANTED), "The value is printed");
         self.say("both marked: the import passes, and equal values share one name");
-        w1.extend(["--mark", LABEL]);
-        self.run(0, &cp)?;
-        self.run(0, &w1)?;
+        with.extend(["--mark", LABEL]);
+        self.run(0, &with)?;
         self.run(0, &["check"])?;
         let [control, worker] = self.stage.nodes.received()?;
         ensure!(control.is_empty() && worker.is_empty(), "A node received something");
@@ -245,7 +241,7 @@ impl Story<'_> {
         let mut verify = vec!["-c".to_owned(), setting, "verify-commit".to_owned()];
         verify.extend(commits.iter().cloned());
         let verify: Vec<&str> = verify.iter().map(String::as_str).collect();
-        let output = self.stage.command("git").current_dir(self.stage.clone()).args(&verify).output()?;
+        let output = self.stage.command("git").current_dir(self.stage.work_tree()).args(&verify).output()?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         let good = said.matches("Good \"git\" signature").count();
         ensure!(

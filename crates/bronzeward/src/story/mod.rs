@@ -74,7 +74,7 @@ impl<'a> Story<'a> {
         story.verify()?;
         story.stop();
         let Story { stage, transcript, .. } = story;
-        Ok(Told { clone: stage.clone(), transcript, composed, received })
+        Ok(Told { clone: stage.work_tree(), transcript, composed, received })
     }
 
     fn title(&mut self, text: &str) {
@@ -88,7 +88,7 @@ impl<'a> Story<'a> {
     /// The program with the stage's environment, in the person's clone.
     fn program(&self, args: &[&str]) -> Command {
         let mut command = self.stage.command(&self.stage.program);
-        command.current_dir(self.stage.clone()).args(args);
+        command.current_dir(self.stage.work_tree()).args(args);
         command
     }
 
@@ -103,8 +103,11 @@ impl<'a> Story<'a> {
     fn git(&mut self, args: &[&str]) -> Result<String> {
         self.narrator.command(&format!("git {}", args.join(" ")));
         let mut command = self.stage.command("git");
-        let output =
-            command.current_dir(self.stage.clone()).args(args).output().context("git cannot be started")?;
+        let output = command
+            .current_dir(self.stage.work_tree())
+            .args(args)
+            .output()
+            .context("git cannot be started")?;
         self.judge(0, &format!("git {}", args.join(" ")), &output)
     }
 

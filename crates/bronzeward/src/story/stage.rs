@@ -72,7 +72,7 @@ pub struct Stage {
 
 impl Stage {
     /// The person's clone.
-    pub fn clone(&self) -> PathBuf {
+    pub fn work_tree(&self) -> PathBuf {
         self.dir.join("clone")
     }
 
@@ -154,7 +154,7 @@ impl Stage {
 
     /// A file of the clone.
     pub fn file(&self, path: &str) -> PathBuf {
-        Path::new(&self.clone()).join(path)
+        Path::new(&self.work_tree()).join(path)
     }
 }
 

@@ -101,19 +101,24 @@ impl Gate<'_> {
         }
     }
 
-    /// Distinct approvers over every live approval of this very entry.
     fn count(&self, entry: &ReleaseEntry, approved: &Entry) -> Result<(), Hold> {
-        let policy = &self.governance.repository.policy;
         let governs = matches!(approved, Entry::Govern(_));
+        self.enough(&entry.digest, governs, EntryState::Approved)
+    }
+
+    /// Distinct approvers over every live approval of this very entry, where it stands in `state`.
+    ///
+    /// # Errors
+    /// [`Hold::Approvals`] when they are too few.
+    pub fn enough(&self, digest: &str, governs: bool, state: EntryState) -> Result<(), Hold> {
+        let policy = &self.governance.repository.policy;
         let want = if governs { policy.approvals.governance } else { policy.approvals.configuration };
         let mut who: BTreeSet<&str> = BTreeSet::new();
         for release in
             self.releases.iter().filter(|release| release.refused.is_none() && release.expires > self.now)
         {
-            for same in release.entries.iter().filter(|other| other.digest == entry.digest) {
-                if same.state != EntryState::Approved {
-                    continue;
-                }
+            for same in release.entries.iter().filter(|other| other.digest == digest && other.state == state)
+            {
                 for approver in &release.approvers {
                     let void = self.denied.contains(approver.key.as_str())
                         || self.revoked.contains(approver.approval.as_str());

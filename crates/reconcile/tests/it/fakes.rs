@@ -123,7 +123,7 @@ pub struct Send {
 struct NodesInner {
     nodes: BTreeMap<String, FakeNode>,
     sends: Vec<Send>,
-    reads: usize,
+    dialled: std::collections::BTreeSet<String>,
 }
 
 /// The nodes by endpoint.
@@ -158,8 +158,8 @@ impl FakeNodes {
         locked(&self.inner).sends.clone()
     }
 
-    pub fn reads(&self) -> usize {
-        locked(&self.inner).reads
+    pub fn dialled(&self, endpoint: &str) -> bool {
+        locked(&self.inner).dialled.contains(endpoint)
     }
 }
 
@@ -167,7 +167,7 @@ impl Nodes for FakeNodes {
     fn read(&self, at: &NodeAddress, _: &NodeAccess) -> Result<Seen, Unseen> {
         self.steps.reach("read");
         let mut inner = locked(&self.inner);
-        inner.reads += 1;
+        inner.dialled.insert(at.endpoint.clone());
         let node = inner.nodes.get(&at.endpoint).filter(|node| node.reachable);
         let node = node.ok_or_else(|| Unseen("connection refused".into()))?;
         Ok(Seen {
@@ -210,7 +210,8 @@ impl Nodes for FakeNodes {
                 }
                 Some(SendFault::LostGone) => Sent::Lost("the answer did not come".into()),
                 Some(SendFault::AcceptedOther) => {
-                    node.bytes = [bytes, b"# and more\ndebug: true\n"].concat();
+                    let text = String::from_utf8_lossy(bytes);
+                    node.bytes = text.replace("rack: r", "rack: x").into_bytes();
                     Sent::Accepted
                 }
                 Some(SendFault::AcceptedNothing) => Sent::Accepted,

@@ -3,7 +3,9 @@
 #![allow(dead_code, unused_imports)]
 #![allow(clippy::disallowed_methods, reason = "the number of schedules comes from the environment")]
 
+mod attacks;
 mod fakes;
 mod faults;
+mod schedule;
 mod story;
 mod world;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use bronzeward_compile::artifact::Secrets;
@@ -112,6 +113,14 @@ pub struct Approved {
     pub head: Oid,
 }
 
+/// A world to copy from.
+struct Template {
+    folder: PathBuf,
+    anchor: Oid,
+    genesis: Oid,
+    clock: FakeClock,
+}
+
 pub struct World {
     dir: tempfile::TempDir,
     shared: bool,
@@ -138,8 +147,8 @@ pub struct World {
 /// A small configuration as a node would hold it.
 pub fn node_config(name: &str, role: &str) -> String {
     format!(
-        "version: v1alpha1\nmachine:\n    type: {role}\n    token: aaaaaa.token-of-machines\n    nodeLabels:\n        \
-         rack: r1\n    network:\n        hostname: {name}\ncluster:\n    controlPlane:\n        endpoint: \
+        "version: v1alpha1\nmachine:\n    type: {role}\n    token: aaaaaa.token-of-machines\n    certSANs: []\n    network:\n        \
+         hostname: {name}\n    nodeLabels:\n        rack: r1\ncluster:\n    controlPlane:\n        endpoint: \
          https://10.0.0.1:6443\n    clusterName: home\n"
     )
 }
@@ -173,12 +182,18 @@ impl World {
     }
 
     fn with(shared: bool) -> World {
-        let dir = tempfile::tempdir().unwrap();
+        let mut world = World::empty(shared);
+        world.found();
+        world
+    }
+
+    fn empty(shared: bool) -> World {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let repo = Repo::open_or_init_bare(&dir.path().join("remote.git")).unwrap();
         let clock = FakeClock::new();
         let steps = Steps::default();
         let nodes = FakeNodes::new(&steps);
-        let mut world = World {
+        World {
             dir,
             shared,
             root: Who::new("root@example.org", 1),
@@ -199,9 +214,7 @@ impl World {
             owner: "one".into(),
             last: Outcome::default(),
             engine: None,
-        };
-        world.found();
-        world
+        }
     }
 
     pub fn now(&self) -> Timestamp {
@@ -589,9 +602,48 @@ impl World {
         ]
     }
 
-    /// Both machines adopted, nothing sent.
+    /// Both machines adopted, nothing sent. Made once, then copied.
     pub fn adopted() -> World {
-        World::new().adopt_both()
+        static TEMPLATE: OnceLock<Template> = OnceLock::new();
+        World::copied(TEMPLATE.get_or_init(|| World::new().adopt_both().into_template()))
+    }
+
+    /// The same with a second worker.
+    pub fn adopted_three(endpoint: &str) -> World {
+        static TEMPLATE: OnceLock<Template> = OnceLock::new();
+        let template = TEMPLATE.get_or_init(|| {
+            let mut world = World::adopted();
+            world.change(&world.new_machine("w2", endpoint, "worker"));
+            world.quiet();
+            assert!(world.status("w2").applied.is_some(), "{:?}", world.last);
+            world.into_template()
+        });
+        let world = World::copied(template);
+        world.add_node("w2", endpoint, "worker");
+        world
+    }
+
+    fn into_template(mut self) -> Template {
+        self.engine = None;
+        std::fs::remove_file(self.path("disk/objects.git/objects")).unwrap();
+        Template {
+            folder: self.dir.keep(),
+            anchor: self.anchor,
+            genesis: self.genesis,
+            clock: self.clock.clone(),
+        }
+    }
+
+    fn copied(template: &Template) -> World {
+        let mut world = World::empty(true);
+        copy(&template.folder, world.dir.path());
+        std::os::unix::fs::symlink(world.path("remote.git/objects"), world.path("disk/objects.git/objects"))
+            .unwrap();
+        (world.anchor, world.genesis) = (template.anchor, template.genesis);
+        world.clock.advance(template.clock.monotonic());
+        world.add_node("cp1", CP1, "controlplane");
+        world.add_node("w1", W1, "worker");
+        world
     }
 
     pub fn adopt_both(mut self) -> World {
@@ -713,7 +765,7 @@ impl World {
             let outcome = self.tick();
             match outcome.again_in {
                 None if outcome.published == 0 => return outcome,
-                Some(wait) => self.clock.advance(wait.max(Duration::from_secs(5))),
+                Some(wait) => self.clock.advance(wait.max(Duration::from_secs(15))),
                 None => {}
             }
         }
@@ -790,4 +842,17 @@ impl World {
 
 fn no_commit() -> Oid {
     "0000000000000000000000000000000000000000".parse().unwrap()
+}
+
+fn copy(from: &Path, to: &Path) {
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            std::fs::create_dir_all(&target).unwrap();
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).unwrap();
+        }
+    }
 }
