@@ -10,6 +10,8 @@ mod answers;
 mod dispatch;
 #[path = "kill/outcome.rs"]
 mod outcome;
+#[path = "kill/races.rs"]
+mod races;
 #[path = "kill/remotes.rs"]
 mod remotes;
 #[path = "kill/rivals.rs"]

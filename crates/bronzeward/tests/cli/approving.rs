@@ -104,13 +104,17 @@ fn acts_refuse_unknown_scopes_and_people_without_a_role() {
 fn a_known_person_without_the_role_is_told_which_act_it_is() {
     let stand = Stand::begun();
     let _reconciler = stand.start();
+    let carl = Person::new(&stand.path(""), "carl@example.org", "ed25519");
     let bob = Person::new(&stand.path(""), "bob@example.org", "ed25519");
     stand.draft("bob");
-    stand.write("allowed_signers", &format!("{}{}", stand.read("allowed_signers"), bob.allowed()));
+    stand.write(
+        "allowed_signers",
+        &format!("{}{}{}", stand.read("allowed_signers"), bob.allowed(), carl.allowed()),
+    );
     let text = stand.read("bronzeward.yaml");
     let with = text.replacen(
         "principals:\n",
-        "principals:\n    bob@example.org:\n      kind: human\n      roles: [author]\n",
+        "principals:\n    bob@example.org:\n      kind: human\n      roles: [author]\n    carl@example.org:\n      kind: human\n      roles: []\n",
         1,
     );
     assert_ne!(with, text);
@@ -120,6 +124,8 @@ fn a_known_person_without_the_role_is_told_which_act_it_is() {
     stand.approve("bob");
     let main = stand.git(&["rev-parse", "origin/main"]);
     stand.wait("bob is known", |status| status["governed"]["commit"] == main);
+    stand.write_gitconfig(&carl);
+    stand.run(&["freeze", "w1", "--reason", "x"]).refuses(&["`carl@example.org` may not freeze"]);
     stand.write_gitconfig(&bob);
     // everybody with a role may stop; only some may let it go on
     stand.run(&["freeze", "w1", "--reason", "x"]).ends(0);

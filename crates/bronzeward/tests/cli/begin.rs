@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bronzeward_testkit::node::Role;
+use bronzeward_testkit::node::{Cluster, Role};
 use bronzeward_testkit::people::Person;
 
 use crate::stand::{Ran, Stand};
@@ -43,6 +43,10 @@ fn init_refuses_what_it_cannot_begin_with_and_leaves_nothing() {
     fs::write(&broken, "context: home\ncontexts: [hunter2\n").unwrap();
     let ran = init(&stand, &["--talosconfig", &broken.display().to_string()]).complains(2, &["talosconfig"]);
     assert!(!ran.stderr.contains("hunter2"), "a talosconfig holds a key: {}", ran.stderr);
+
+    let other = Cluster::local("home");
+    let stranger = other.talosconfig(Role::Admin).display().to_string();
+    init(&stand, &["--talosconfig", &stranger]).complains(2, &["certificate"]);
 
     init(&stand, &["--machine", "w1"]).refuses(&["`w1` is not NAME=ADDRESS"]);
     let upper = format!("W1={}", stand.worker.address());
