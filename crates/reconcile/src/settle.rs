@@ -5,7 +5,7 @@ use std::time::Duration;
 use bronzeward_compile::plan::{Entry, MachineEntry, Operation as Planned};
 use bronzeward_git::Oid;
 use bronzeward_state::log::LogKind;
-use bronzeward_state::model::{
+use bronzeward_state::model::{Answer, 
     Applied, AppliedSource, EntryState, Operation, OperationState, Release, Status,
 };
 use bronzeward_state::{Snapshot, Transaction};
@@ -72,13 +72,13 @@ impl Engine {
             }
         };
         let landed = look.digests.bytes == operation.bytes;
+        let untouched = look.digests.meaning == operation.evidence.meaning;
         let healthy = look.seen.ready || !operation.evidence.ready;
-        let until_verified = later(started, defaults.verification_deadline.as_duration());
         if landed && healthy && !look.seen.pending {
             return self.finish(snapshot, status, operation, &entry, &look, started);
         }
-        if operation.state == OperationState::Verifying {
-            if now < until_verified && (landed || look.digests.bytes == operation.evidence.bytes) {
+        if operation.state == OperationState::Verifying || landed {
+            if now < later(started, defaults.verification_deadline.as_duration()) && (landed || untouched) {
                 outcome.holds.insert(name, "verifying".into());
                 outcome.wait(LOOK_EVERY);
                 return Ok(false);
@@ -86,7 +86,7 @@ impl Engine {
             let why = if landed { "it runs, and the machine is not ready" } else { "something else runs" };
             return self.fail(snapshot, status, operation, &look, why);
         }
-        if look.digests.bytes == operation.evidence.bytes {
+        if untouched {
             return self.again(snapshot, status, operation, outcome);
         }
         let why = "unresolved: neither the old nor the new configuration runs; ending it needs `account`, which is not \
@@ -128,7 +128,12 @@ impl Engine {
                 return Ok(false);
             }
         };
-        if look.digests.bytes != operation.evidence.bytes {
+        let open = |answer| matches!(answer, None | Some(Answer::Lost | Answer::Accepted));
+        if look.digests.bytes == operation.bytes && operation.attempts.iter().any(|attempt| open(attempt.answer)) {
+            let started = operation.last_attempt().map_or(operation.evidence.at, |attempt| attempt.started);
+            return self.finish(snapshot, status, operation, &entry, &look, started);
+        }
+        if look.digests.meaning != operation.evidence.meaning {
             let why = "something else runs than what was approved to be replaced";
             return self.end(snapshot, status, operation, EntryState::Failed, why);
         }

@@ -6,6 +6,7 @@
 mod attacks;
 mod fakes;
 mod faults;
+mod gate;
 mod schedule;
 mod story;
 mod world;
