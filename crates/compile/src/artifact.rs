@@ -39,7 +39,9 @@ impl std::fmt::Debug for Artifact {
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactError {
     /// A secret's file is missing.
-    #[error("secret-missing: `{path}` is not in the tree; versions are never deleted: restore it from the history")]
+    #[error(
+        "secret-missing: `{path}` is not in the tree; versions are never deleted: restore it from the history"
+    )]
     Missing {
         /// The file.
         path: String,

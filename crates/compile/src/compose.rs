@@ -9,7 +9,8 @@ use bronzeward_intent::lock::SecretKind;
 use bronzeward_intent::{ClusterIntent, Finding, Findings, Intent, Name, Selection, canonical};
 use bronzeward_secrets::reference::{Reference, TAG};
 use talos_config::{
-    Config, ConfigError, Leaf, LeafValue, Limits, MergeError, Options, Origin, Patch, Path, Pos, SourceId, Tables,
+    Config, ConfigError, Leaf, LeafValue, Limits, MergeError, Options, Origin, Patch, Path, Pos, SourceId,
+    Tables,
 };
 
 use crate::plan::{PlannedReference, references_digest};
@@ -150,7 +151,13 @@ fn compose_selection(
     if findings.has_errors() {
         return Err(findings);
     }
-    let mut pins = Pins { cluster, of_cluster, sources: &sources, findings: Findings::default(), risks: BTreeSet::new() };
+    let mut pins = Pins {
+        cluster,
+        of_cluster,
+        sources: &sources,
+        findings: Findings::default(),
+        risks: BTreeSet::new(),
+    };
     pins.refuse_literals(&config);
     let references = pins.pin(&mut config);
     let Pins { findings, risks, .. } = pins;
@@ -199,7 +206,10 @@ impl Pins<'_> {
 
     fn refuse_literals(&mut self, config: &Config) {
         for leaf in config.redacted_paths() {
-            let message = format!("A literal stands in {}{}, which Talos takes for secret", leaf.document, leaf.pointer);
+            let message = format!(
+                "A literal stands in {}{}, which Talos takes for secret",
+                leaf.document, leaf.pointer
+            );
             let help = "it is in Git for good: rotate that value, and write a reference (`!bwref NAME`) to the new one";
             self.report(leaf.origin, codes::LITERAL, message, help);
         }

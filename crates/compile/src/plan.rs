@@ -306,7 +306,8 @@ impl Plan {
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn parse(bytes: &[u8]) -> Result<Plan, &'static str> {
-        let plan: Plan = serde_json::from_slice(bytes).map_err(|_| "it is no plan that this version can read")?;
+        let plan: Plan =
+            serde_json::from_slice(bytes).map_err(|_| "it is no plan that this version can read")?;
         if plan.format != FORMAT {
             return Err("its format is not 1");
         }

@@ -9,8 +9,8 @@ use talos_config::{LeafValue, diff};
 
 use crate::compose::{Composed, compose, compose_base, tables};
 use crate::plan::{
-    AppliedBinding, Entry, Expects, FORMAT, Govern, GovernEntry, MachineEntry, Mode, Operation, Overwrites, Plan,
-    Reboot, Renderer, Subject, Target,
+    AppliedBinding, Entry, Expects, FORMAT, Govern, GovernEntry, MachineEntry, Mode, Operation, Overwrites,
+    Plan, Reboot, Renderer, Subject, Target,
 };
 use crate::reboot;
 use crate::view::{AppliedView, MachineView, StateView};
@@ -63,10 +63,16 @@ impl Planner<'_> {
     /// The whole plan. A machine that cannot be planned is a finding; the others are planned all the same.
     pub fn plan(&self) -> Planned {
         let governed = self.govern_entry();
-        let mut planned =
-            Planned { plan: self.empty(), waiting: Vec::new(), findings: Findings::default(), composed: BTreeMap::new() };
+        let mut planned = Planned {
+            plan: self.empty(),
+            waiting: Vec::new(),
+            findings: Findings::default(),
+            composed: BTreeMap::new(),
+        };
         for (cluster, of_cluster) in &self.intent.clusters {
-            for machine in of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name)) {
+            for machine in
+                of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name))
+            {
                 match self.composed_entry(cluster, machine) {
                     Ok((composed, entry)) => {
                         for warning in composed.warnings.iter() {
@@ -75,7 +81,9 @@ impl Planner<'_> {
                         planned.findings.extend(self.outdated(cluster, machine, entry.as_ref()));
                         planned.composed.insert((cluster.to_string(), machine.to_string()), composed);
                         match entry {
-                            Some(_) if governed.is_some() => planned.waiting.push(format!("{cluster}/{machine}")),
+                            Some(_) if governed.is_some() => {
+                                planned.waiting.push(format!("{cluster}/{machine}"))
+                            }
                             Some(entry) => planned.plan.entries.push(Entry::Machine(Box::new(entry))),
                             None => {}
                         }
@@ -110,7 +118,8 @@ impl Planner<'_> {
             }
             Subject::Machine { cluster, machine } => {
                 let (cluster, machine) = names(cluster, machine)?;
-                self.composed_entry(&cluster, &machine).map(|(_, entry)| entry.map(|entry| Entry::Machine(Box::new(entry))))
+                self.composed_entry(&cluster, &machine)
+                    .map(|(_, entry)| entry.map(|entry| Entry::Machine(Box::new(entry))))
             }
         }
     }
@@ -123,7 +132,10 @@ impl Planner<'_> {
             epoch: self.view.epoch.clone(),
             renderer: Renderer {
                 tool: env!("CARGO_PKG_VERSION").to_owned(),
-                tables: format!("sha256:{}", talos_config::Tables::v1_13().digest().trim_start_matches("sha256:")),
+                tables: format!(
+                    "sha256:{}",
+                    talos_config::Tables::v1_13().digest().trim_start_matches("sha256:")
+                ),
             },
             entries: Vec::new(),
         }
@@ -152,7 +164,13 @@ impl Planner<'_> {
         let composed = compose(self.intent, cluster, machine)?;
         if view.in_flight {
             let message = format!("An operation on `{cluster}/{machine}` is not finished");
-            return Err(finding(cluster, machine, codes::IN_FLIGHT, message, "`bronzeward status --wait` waits for it"));
+            return Err(finding(
+                cluster,
+                machine,
+                codes::IN_FLIGHT,
+                message,
+                "`bronzeward status --wait` waits for it",
+            ));
         }
         let mut entry = self.blank(cluster, machine, of_cluster, file, &view);
         if let Some(adopted) = self.adoption(cluster, machine, &view, &composed)? {
@@ -166,7 +184,8 @@ impl Planner<'_> {
             return Ok((composed, Some(entry)));
         }
         let Some(applied) = &view.applied else {
-            let message = format!("Nothing adopts `{cluster}/{machine}`, and what was never adopted gets nothing");
+            let message =
+                format!("Nothing adopts `{cluster}/{machine}`, and what was never adopted gets nothing");
             let help = format!("`bronzeward import {machine}` on a draft branch");
             return Err(finding(cluster, machine, codes::NEVER_ADOPTED, message, &help));
         };
@@ -262,14 +281,19 @@ impl Planner<'_> {
 
     /// An adoption of what ran once and runs no more commits only if it comes back: whoever reads the plan should know.
     fn outdated(&self, cluster: &Name, machine: &Name, entry: Option<&MachineEntry>) -> Findings {
-        let adopts = entry.filter(|entry| entry.operation == Operation::Adopt).and_then(|entry| entry.expects.as_ref());
+        let adopts = entry
+            .filter(|entry| entry.operation == Operation::Adopt)
+            .and_then(|entry| entry.expects.as_ref());
         let drift = self.view.machine(cluster.as_str(), machine.as_str()).drift;
         match (adopts, drift) {
             (Some(adopts), Some(drift)) if adopts.meaning != drift.meaning => Finding::warning(
                 format!("clusters/{cluster}/machines/{machine}.yaml"),
                 TOP,
                 codes::ADOPTION_OUTDATED,
-                format!("The adoption of drift {} waits: yet another configuration runs since", drift.sequence),
+                format!(
+                    "The adoption of drift {} waits: yet another configuration runs since",
+                    drift.sequence
+                ),
                 "`bronzeward adopt` or `bronzeward revert` it again",
             )
             .into(),
@@ -314,12 +338,19 @@ impl Planner<'_> {
     fn revert_entry(&self, cluster: &str, machine: &str) -> Result<MachineEntry, Findings> {
         let (cluster, machine) = names(cluster, machine)?;
         let view = self.view.machine(cluster.as_str(), machine.as_str());
-        let nothing = |message: &str| finding(&cluster, &machine, codes::NOTHING_TO_REVERT, message.to_owned(), "");
+        let nothing =
+            |message: &str| finding(&cluster, &machine, codes::NOTHING_TO_REVERT, message.to_owned(), "");
         let applied = view.applied.as_ref().ok_or_else(|| nothing("The machine was never adopted"))?;
         let drift = view.drift.as_ref().ok_or_else(|| nothing("No drift is open on the machine"))?;
         if view.in_flight {
             let message = "An operation on the machine is not finished".to_owned();
-            return Err(finding(&cluster, &machine, codes::IN_FLIGHT, message, "`bronzeward status --wait` waits for it"));
+            return Err(finding(
+                &cluster,
+                &machine,
+                codes::IN_FLIGHT,
+                message,
+                "`bronzeward status --wait` waits for it",
+            ));
         }
         if applied.composed.is_none() {
             let message = "What is Applied was adopted and no document composes it".to_owned();
@@ -365,7 +396,11 @@ impl Planner<'_> {
         };
         let intent = (self.at)(&applied.commit).map_err(lost)?;
         tables(cluster, &applied.target.contract)?;
-        let composed = if applied.base_only { compose_base(&intent, cluster, machine) } else { compose(&intent, cluster, machine) }?;
+        let composed = if applied.base_only {
+            compose_base(&intent, cluster, machine)
+        } else {
+            compose(&intent, cluster, machine)
+        }?;
         let same = Some(&composed.digest) == applied.composed.as_ref()
             && composed.references_digest() == applied.references;
         if same {
@@ -376,9 +411,19 @@ impl Planner<'_> {
     }
 }
 
-fn old_order(planner: &Planner<'_>, applied: &AppliedView, cluster: &Name) -> Result<Vec<&'static str>, Findings> {
+fn old_order(
+    planner: &Planner<'_>,
+    applied: &AppliedView,
+    cluster: &Name,
+) -> Result<Vec<&'static str>, Findings> {
     let intent = (planner.at)(&applied.commit).map_err(|message| {
-        Findings::from(Finding::error("", TOP, codes::APPLIED_LOST, message, "the commit must stay in the history"))
+        Findings::from(Finding::error(
+            "",
+            TOP,
+            codes::APPLIED_LOST,
+            message,
+            "the commit must stay in the history",
+        ))
     })?;
     let waves = intent.clusters.get(cluster).map(|of| of.cluster.rollout.order.clone()).unwrap_or_default();
     Ok(waves
@@ -402,7 +447,8 @@ fn binding(applied: &AppliedView) -> AppliedBinding {
 fn unreadable(old: &Composed, new: &Composed) -> bool {
     const CODE: [&str; 6] = ["/content", "/contents", "/extraArgs", "/pods", "/args", "/pod"];
     diff(&old.config, &new.config).iter().any(|change| {
-        matches!(change.new, Some(LeafValue::Opaque(_))) && CODE.iter().any(|place| change.pointer.contains(place))
+        matches!(change.new, Some(LeafValue::Opaque(_)))
+            && CODE.iter().any(|place| change.pointer.contains(place))
     })
 }
 
@@ -426,5 +472,11 @@ fn finding(cluster: &Name, machine: &Name, code: Code, message: String, help: &s
 
 fn absent(cluster: &Name, machine: &Name) -> Findings {
     let message = format!("There is no machine `{cluster}/{machine}` in this tree");
-    finding(cluster, machine, bronzeward_intent::finding::codes::MISSING_REFERENCE, message, "name one that exists")
+    finding(
+        cluster,
+        machine,
+        bronzeward_intent::finding::codes::MISSING_REFERENCE,
+        message,
+        "name one that exists",
+    )
 }

@@ -47,7 +47,9 @@ pub(crate) fn reasons(old: &Config, new: &Config) -> Vec<String> {
 }
 
 fn immediate(pointer: &str) -> bool {
-    let below = |place: &&str| pointer.strip_prefix(*place).is_some_and(|rest| rest.is_empty() || rest.starts_with("/"));
+    let below = |place: &&str| {
+        pointer.strip_prefix(*place).is_some_and(|rest| rest.is_empty() || rest.starts_with("/"))
+    };
     IMMEDIATE.iter().any(below)
 }
 
@@ -59,10 +61,13 @@ mod tests {
 
     #[test]
     fn files_need_a_boot_and_labels_do_not() {
-        let load = |text: &str| Config::load(&Tables::v1_13(), text.as_bytes(), SourceId(0), &options()).unwrap();
+        let load =
+            |text: &str| Config::load(&Tables::v1_13(), text.as_bytes(), SourceId(0), &options()).unwrap();
         let old = load("machine: {type: worker, nodeLabels: {a: b}}\n");
         let labels = load("machine: {type: worker, nodeLabels: {a: c}}\n");
-        let files = load("machine: {type: worker, nodeLabels: {a: b}, files: [{content: x, path: /var/x, op: create}]}\n");
+        let files = load(
+            "machine: {type: worker, nodeLabels: {a: b}, files: [{content: x, path: /var/x, op: create}]}\n",
+        );
         assert!(reasons(&old, &labels).is_empty());
         assert!(reasons(&old, &files).iter().all(|reason| reason.starts_with("/machine/files/0")));
         assert!(!reasons(&old, &files).is_empty());

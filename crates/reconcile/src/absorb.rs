@@ -4,9 +4,7 @@ use std::rc::Rc;
 
 use bronzeward_git::Oid;
 use bronzeward_state::log::LogKind;
-use bronzeward_state::model::{
-    Desired, EntryState, Release,
-};
+use bronzeward_state::model::{Desired, EntryState, Release};
 use bronzeward_state::{Act, Snapshot, Transaction};
 use serde_json::json;
 
@@ -18,11 +16,17 @@ use crate::words::{details, short};
 impl Engine {
     /// Takes in what is new. `true` when something was published.
     pub(crate) fn absorb(&mut self, snapshot: &Snapshot, outcome: &mut Outcome) -> Result<bool, Trouble> {
-        let seen: Oid = snapshot.installation.seen.main.parse().map_err(|_| {
-            Trouble::halt("state-untrusted", "`seen.main` in the state is no commit")
-        })?;
+        let seen: Oid = snapshot
+            .installation
+            .seen
+            .main
+            .parse()
+            .map_err(|_| Trouble::halt("state-untrusted", "`seen.main` in the state is no commit"))?;
         let Some(tip) = self.fetched.main else {
-            return Err(Trouble::halt("main-missing", format!("The branch `{}` does not exist", self.setup.main)));
+            return Err(Trouble::halt(
+                "main-missing",
+                format!("The branch `{}` does not exist", self.setup.main),
+            ));
         };
         let new = self.new_commits(seen, tip)?;
         let mut transaction = Transaction::on(snapshot, self.now());
@@ -100,7 +104,11 @@ impl Engine {
         let intent = match &tree.intent {
             Ok(intent) => Rc::clone(intent),
             Err(findings) => {
-                transaction.say(&format!("main at {} cannot be read: {} findings", short(tip), findings.iter().count()));
+                transaction.say(&format!(
+                    "main at {} cannot be read: {} findings",
+                    short(tip),
+                    findings.iter().count()
+                ));
                 return Ok(());
             }
         };
@@ -109,12 +117,16 @@ impl Engine {
                 let Ok(composed) = bronzeward_compile::compose(&intent, cluster, machine) else { continue };
                 let mut status = transaction.status(cluster.as_str(), machine.as_str());
                 let (digest, references) = (composed.digest.clone(), composed.references_digest());
-                let same = status.desired.as_ref().is_some_and(|old| old.composed == digest && old.references == references);
+                let same = status
+                    .desired
+                    .as_ref()
+                    .is_some_and(|old| old.composed == digest && old.references == references);
                 if same {
                     continue;
                 }
                 let commit = tip.to_string();
-                status.desired = Some(Desired { commit: commit.clone(), composed: digest.clone(), references });
+                status.desired =
+                    Some(Desired { commit: commit.clone(), composed: digest.clone(), references });
                 transaction.set_status(status);
                 let details = details([("commit", json!(commit)), ("composed", json!(digest))]);
                 let message = format!("main says something new at {}", short(tip));
@@ -138,14 +150,17 @@ impl Engine {
                 (Act::Deny { .. }, true) => LogKind::Denied,
             };
             let verdict = if counted.allowed { "" } else { "refused, they may not: " };
-            let message = format!("{verdict}{} by {} (act {})", counted.act.sentence(), counted.who, counted.sequence);
+            let message =
+                format!("{verdict}{} by {} (act {})", counted.act.sentence(), counted.who, counted.sequence);
             let scope = match &counted.act {
                 Act::Freeze { scope, .. } | Act::Unfreeze { scope, .. } => Some(scope.clone()),
                 _ => None,
             };
             let covered: Vec<(String, String)> = transaction
                 .statuses()
-                .filter(|status| scope.as_ref().is_some_and(|scope| scope.covers(&status.cluster, &status.machine)))
+                .filter(|status| {
+                    scope.as_ref().is_some_and(|scope| scope.covers(&status.cluster, &status.machine))
+                })
                 .map(|status| (status.cluster.clone(), status.machine.clone()))
                 .collect();
             transaction.kind(kind);
@@ -173,12 +188,12 @@ impl Engine {
     fn expire(&self, transaction: &mut Transaction) {
         let now = transaction.now();
         let (denied, revoked) = (self.denied(), self.chain().revoked());
-        let releases: Vec<Release> = transaction.releases().values().filter(|release| release.is_live()).cloned().collect();
+        let releases: Vec<Release> =
+            transaction.releases().values().filter(|release| release.is_live()).cloned().collect();
         for release in releases {
-            let void = release
-                .approvers
-                .iter()
-                .any(|approver| revoked.contains(approver.approval.as_str()) || denied.contains(approver.key.as_str()));
+            let void = release.approvers.iter().any(|approver| {
+                revoked.contains(approver.approval.as_str()) || denied.contains(approver.key.as_str())
+            });
             let ended = match (void, release.expires <= now) {
                 (true, _) => (EntryState::Revoked, LogKind::Revoked),
                 (false, true) => (EntryState::Expired, LogKind::Expired),
@@ -210,4 +225,3 @@ impl Engine {
         }
     }
 }
-

@@ -18,15 +18,12 @@ use bronzeward_compile::artifact::{Artifact, Secrets};
 use bronzeward_compile::plan::{Entry, MachineEntry, Operation as Planned, Plan};
 use bronzeward_compile::planner::Planner;
 use bronzeward_compile::{Composed, compose, compose_base};
-use bronzeward_git::sign::Signer;
 use bronzeward_git::Oid;
+use bronzeward_git::sign::Signer;
 use bronzeward_intent::{Governance, Intent, Name};
 use bronzeward_state::approval::{Approval, Place};
 use bronzeward_state::log::LogKind;
-use bronzeward_state::model::{
-    EntryState, Release,
-    ReleaseEntry, Status,
-};
+use bronzeward_state::model::{EntryState, Release, ReleaseEntry, Status};
 use bronzeward_state::snapshot::view;
 use bronzeward_state::{Snapshot, Transaction};
 
@@ -91,11 +88,15 @@ impl Engine {
         let mut found: Vec<Ready> = Vec::new();
         for release in releases.iter().filter(|release| release.is_live()) {
             let plan = self.read_plan(snapshot, release.sequence)?;
-            for (index, entry) in release.entries.iter().enumerate().filter(|(_, entry)| entry.state.is_open()) {
+            for (index, entry) in
+                release.entries.iter().enumerate().filter(|(_, entry)| entry.state.is_open())
+            {
                 let Some((_, value)) = approved(&plan, entry) else { continue };
                 let sends = value.as_machine().is_some_and(|machine| machine.operation.sends());
                 let verdict = match gate.decide(release, entry, value) {
-                    Ok(()) if self.closed && sends => Err("closed: the nodes were not all looked at since the disk was lost".to_owned()),
+                    Ok(()) if self.closed && sends => {
+                        Err("closed: the nodes were not all looked at since the disk was lost".to_owned())
+                    }
                     other => other.map_err(|hold| describe(&hold, entry)),
                 };
                 match verdict {
@@ -116,13 +117,15 @@ impl Engine {
 
     pub(crate) fn read_plan(&self, snapshot: &Snapshot, sequence: u64) -> Result<Plan, Trouble> {
         let (bytes, _) = snapshot.release_files(sequence)?;
-        Plan::parse(&bytes).map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
+        Plan::parse(&bytes)
+            .map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
     }
 
     /// What acceptance kept is verified again: a logged `approved` is not trusted.
     fn verify_kept(&self, snapshot: &Snapshot, ready: &Ready) -> Result<(), Trouble> {
         let broken = |why: &str| {
-            let message = format!("The statement of release {} does not carry it: {why}", ready.release.sequence);
+            let message =
+                format!("The statement of release {} does not carry it: {why}", ready.release.sequence);
             Trouble::halt("state-untrusted", message)
         };
         let (plan, statement) = snapshot.release_files(ready.release.sequence)?;
@@ -153,7 +156,8 @@ impl Engine {
         let governance = self.trees.governance(&tip.to_string())?;
         let key = self.world.signer.public_key().key_data();
         if !writes_state(&governance, key, self.now()) {
-            let why = "governance-locks-out: the new governance gives this reconciler's key no role `reconciler`";
+            let why =
+                "governance-locks-out: the new governance gives this reconciler's key no role `reconciler`";
             return Ok(Step::Holds(why.into()));
         }
         let mut transaction = Transaction::on(snapshot, self.now());
@@ -169,7 +173,12 @@ impl Engine {
         Ok(Step::Published)
     }
 
-    fn commit_machine(&mut self, snapshot: &Snapshot, ready: &Ready, entry: &MachineEntry) -> Result<Step, Trouble> {
+    fn commit_machine(
+        &mut self,
+        snapshot: &Snapshot,
+        ready: &Ready,
+        entry: &MachineEntry,
+    ) -> Result<Step, Trouble> {
         self.verify_kept(snapshot, ready)?;
         // a change that was withdrawn meanwhile should not go: main is fetched before the evidence
         let before = self.fetched.main;
@@ -178,7 +187,10 @@ impl Engine {
             return Ok(Step::Holds("main moved: it is judged first".into()));
         }
         let target = if entry.operation == Planned::Revert {
-            snapshot.status(&entry.cluster, &entry.machine).applied.map_or(entry.target.clone(), |applied| applied.target)
+            snapshot
+                .status(&entry.cluster, &entry.machine)
+                .applied
+                .map_or(entry.target.clone(), |applied| applied.target)
         } else {
             entry.target.clone()
         };
@@ -204,17 +216,27 @@ impl Engine {
         Ok(())
     }
 
-    fn check_evidence(&self, snapshot: &Snapshot, entry: &MachineEntry, look: &Look) -> Result<Option<Step>, Trouble> {
+    fn check_evidence(
+        &self,
+        snapshot: &Snapshot,
+        entry: &MachineEntry,
+        look: &Look,
+    ) -> Result<Option<Step>, Trouble> {
         let seen = &look.seen;
         if entry.operation.sends() {
             if !seen.running {
-                return Ok(Some(Step::Holds("the machine is not running (booting, upgrading or going down)".into())));
+                return Ok(Some(Step::Holds(
+                    "the machine is not running (booting, upgrading or going down)".into(),
+                )));
             }
             if seen.pending {
-                return Ok(Some(Step::Holds("another configuration is staged or on trial there; boot or wait".into())));
+                return Ok(Some(Step::Holds(
+                    "another configuration is staged or on trial there; boot or wait".into(),
+                )));
             }
             if minor(&seen.version) < minor(&entry.target.contract) {
-                let why = format!("Talos {} is older than the contract {}", seen.version, entry.target.contract);
+                let why =
+                    format!("Talos {} is older than the contract {}", seen.version, entry.target.contract);
                 return Ok(Some(Step::Holds(why)));
             }
         }
@@ -235,7 +257,12 @@ impl Engine {
     }
 
     /// The tree, the document and the bytes of an entry.
-    pub(crate) fn artifact(&self, snapshot: &Snapshot, entry: &MachineEntry, commit: Oid) -> Result<(Composed, Artifact), Why> {
+    pub(crate) fn artifact(
+        &self,
+        snapshot: &Snapshot,
+        entry: &MachineEntry,
+        commit: Oid,
+    ) -> Result<(Composed, Artifact), Why> {
         let (_, key) = self.access(&entry.cluster)?;
         let cluster: Name = entry.cluster.parse().map_err(|_| "The entry names no cluster".to_owned())?;
         let machine: Name = entry.machine.parse().map_err(|_| "The entry names no machine".to_owned())?;
@@ -243,19 +270,29 @@ impl Engine {
         let intent: Rc<Intent> = tree.intent.clone().map_err(|findings| findings.to_string())?;
         let base_only = match entry.operation {
             Planned::Adopt => self.base_adopts(snapshot, entry, &intent, &cluster, &machine),
-            Planned::Revert => {
-                snapshot.status(&entry.cluster, &entry.machine).applied.is_some_and(|applied| applied.base_only)
-            }
+            Planned::Revert => snapshot
+                .status(&entry.cluster, &entry.machine)
+                .applied
+                .is_some_and(|applied| applied.base_only),
             Planned::Apply | Planned::Readdress => false,
         };
-        let composed = if base_only { compose_base(&intent, &cluster, &machine) } else { compose(&intent, &cluster, &machine) };
+        let composed = if base_only {
+            compose_base(&intent, &cluster, &machine)
+        } else {
+            compose(&intent, &cluster, &machine)
+        };
         let composed = composed.map_err(|findings| findings.to_string())?;
         if entry.composed.as_ref() != Some(&composed.digest) || entry.references != composed.references {
             return Err("artifact-mismatch: the tree composes another document than the approved one".into());
         }
         let read = |path: &str| tree.files.get(path).map(<[u8]>::to_vec);
-        let secrets =
-            Secrets { intent: &intent, cluster: &cluster, read: &read, identity: &self.world.identity, key: &key };
+        let secrets = Secrets {
+            intent: &intent,
+            cluster: &cluster,
+            read: &read,
+            identity: &self.world.identity,
+            key: &key,
+        };
         let artifact = secrets.artifact(&composed).map_err(|err| chain(&err))?;
         Ok((composed, artifact))
     }
@@ -314,4 +351,3 @@ fn describe(hold: &Hold, entry: &ReleaseEntry) -> String {
         _ => hold.to_string(),
     }
 }
-

@@ -1,12 +1,9 @@
 //! What is done without sending: adoptions and new addresses.
 
-
-use bronzeward_compile::plan::MachineEntry;
 use bronzeward_compile::compose_base;
+use bronzeward_compile::plan::MachineEntry;
 use bronzeward_state::log::LogKind;
-use bronzeward_state::model::{
-    Applied, AppliedSource, EntryState,
-};
+use bronzeward_state::model::{Applied, AppliedSource, EntryState};
 use bronzeward_state::{Snapshot, Transaction};
 use jiff::Timestamp;
 use serde_json::json;
@@ -65,12 +62,20 @@ impl Engine {
             ("meaning", json!(look.digests.meaning)),
             ("version", json!(look.seen.version)),
         ]);
-        transaction.say(&format!("{machine}: adopted (release {}), nothing was sent", ready.release.sequence));
+        transaction
+            .say(&format!("{machine}: adopted (release {}), nothing was sent", ready.release.sequence));
         transaction.log(&cluster, &machine, LogKind::Evidence, "read before the adoption", evidence);
-        let how = if explained { "the base explains it" } else { "no document explains it, an apply follows" };
+        let how =
+            if explained { "the base explains it" } else { "no document explains it, an apply follows" };
         let message = format!("what runs is Applied, revision {revision} ({how})");
         let entry_digest = ready.release.entries[ready.index].digest.clone();
-        transaction.log(&cluster, &machine, LogKind::Adopted, &message, details([("entry", json!(entry_digest))]));
+        transaction.log(
+            &cluster,
+            &machine,
+            LogKind::Adopted,
+            &message,
+            details([("entry", json!(entry_digest))]),
+        );
         if let Some(drift) = drift {
             let message = format!("drift {} closed: adopted", drift.sequence);
             transaction.log(&cluster, &machine, LogKind::DriftClosed, &message, details([]));
@@ -80,7 +85,12 @@ impl Engine {
         Ok(Step::Published)
     }
 
-    pub(crate) fn readdress(&self, snapshot: &Snapshot, ready: &Ready, entry: &MachineEntry) -> Result<Step, Trouble> {
+    pub(crate) fn readdress(
+        &self,
+        snapshot: &Snapshot,
+        ready: &Ready,
+        entry: &MachineEntry,
+    ) -> Result<Step, Trouble> {
         let mut transaction = Transaction::on(snapshot, self.now());
         let (cluster, machine) = (entry.cluster.clone(), entry.machine.clone());
         let mut status = transaction.status(&cluster, &machine);

@@ -8,10 +8,7 @@ use bronzeward_git::Oid;
 use bronzeward_intent::repository::SignedMain;
 use bronzeward_state::approval::{Approval, Place};
 use bronzeward_state::log::LogKind;
-use bronzeward_state::model::{
-    EntryState, Release,
-    ReleaseEntry,
-};
+use bronzeward_state::model::{EntryState, Release, ReleaseEntry};
 use bronzeward_state::snapshot::view;
 use bronzeward_state::{Snapshot, Transaction};
 use serde_json::json;
@@ -45,7 +42,9 @@ impl Engine {
         let parsed = match Approval::parse(&carried.message) {
             Ok(None) => return Ok(false),
             Ok(Some(parsed)) => parsed,
-            Err(err) => return self.refuse_unread(transaction, carried, &Refusal::Malformed(err.to_string())),
+            Err(err) => {
+                return self.refuse_unread(transaction, carried, &Refusal::Malformed(err.to_string()));
+            }
         };
         // an id does not cover its signature: a forged copy must not use up the genuine one, so it is noted by its place
         if let Err(err) = parsed.verify(place) {
@@ -67,8 +66,12 @@ impl Engine {
             approvals: ids,
             found: carried.found.to_string(),
             plan: parsed.statement.plan.clone(),
-            basis: [&parsed.statement.basis.head, &parsed.statement.basis.main, &parsed.statement.basis.state]
-                .map(Clone::clone),
+            basis: [
+                &parsed.statement.basis.head,
+                &parsed.statement.basis.main,
+                &parsed.statement.basis.state,
+            ]
+            .map(Clone::clone),
             accepted: transaction.now(),
             expires: parsed.statement.expires,
             approvers: Vec::new(),
@@ -91,7 +94,12 @@ impl Engine {
     }
 
     /// An approval that cannot even be read has no id: it is noted once, by the commit that carries it.
-    fn refuse_unread(&self, transaction: &mut Transaction, carried: &Carried, refusal: &Refusal) -> Result<bool, Trouble> {
+    fn refuse_unread(
+        &self,
+        transaction: &mut Transaction,
+        carried: &Carried,
+        refusal: &Refusal,
+    ) -> Result<bool, Trouble> {
         let found = carried.found.to_string();
         if transaction.releases().values().any(|release| release.found == found) {
             return Ok(false);
@@ -127,7 +135,8 @@ impl Engine {
     ) -> Result<(Accepted, Plan), Judged> {
         let refuse = |refusal| Judged::Refused(refusal);
         let signed = parsed.verify(place).map_err(|err| refuse(Refusal::Malformed(err.to_string())))?;
-        let governance = self.trees.governance(&snapshot.installation.governed.commit).map_err(Trouble::from)?;
+        let governance =
+            self.trees.governance(&snapshot.installation.governed.commit).map_err(Trouble::from)?;
         let (denied, revoked) = (self.denied(), self.chain().revoked());
         let judge = Judge {
             governance: &governance,
@@ -138,7 +147,9 @@ impl Engine {
         };
         let basis: Option<Oid> = parsed.statement.basis.main.parse().ok();
         let on_main = match basis {
-            Some(basis) if self.repo.has(basis) => self.repo.is_ancestor(basis, tip).map_err(Trouble::from)?,
+            Some(basis) if self.repo.has(basis) => {
+                self.repo.is_ancestor(basis, tip).map_err(Trouble::from)?
+            }
             _ => false,
         };
         if !on_main {
@@ -147,7 +158,8 @@ impl Engine {
         if carried.on_main && governance.repository.policy.signed_main == SignedMain::Required {
             let info = self.repo.commit(carried.found).map_err(Trouble::from)?;
             let key = info.signature.key();
-            let owner = key.and_then(|key| governance.signers.principal(key, "git", transaction.now().as_second()));
+            let owner =
+                key.and_then(|key| governance.signers.principal(key, "git", transaction.now().as_second()));
             if owner.is_none() {
                 return Err(refuse(Refusal::CommitUnsigned));
             }
@@ -166,8 +178,10 @@ impl Engine {
     fn find_plan(&self, transaction: &Transaction, parsed: &Approval, tip: Oid) -> Result<Plan, Judged> {
         let wanted = &parsed.statement.plan;
         for head in self.fetched.approvals.values() {
-            let bytes = self.repo.tree_of(*head).and_then(|tree| tree.read("plan.json")).map_err(Trouble::from)?;
-            let Some(bytes) = bytes.filter(|bytes| bronzeward_intent::canonical::sha256(bytes) == *wanted) else {
+            let bytes =
+                self.repo.tree_of(*head).and_then(|tree| tree.read("plan.json")).map_err(Trouble::from)?;
+            let Some(bytes) = bytes.filter(|bytes| bronzeward_intent::canonical::sha256(bytes) == *wanted)
+            else {
                 continue;
             };
             return Plan::parse(&bytes).map_err(|why| Judged::Refused(Refusal::Plan(why.to_owned())));
@@ -223,7 +237,10 @@ impl Engine {
         for entry in &release.entries {
             let message = format!(
                 "release {}: {} approved by {} ({})",
-                release.sequence, entry.operation, who.join(", "), entry.state.as_str()
+                release.sequence,
+                entry.operation,
+                who.join(", "),
+                entry.state.as_str()
             );
             if let Ok(Subject::Machine { cluster, machine }) = entry.subject.parse() {
                 let details = details([("approval", json!(id)), ("entry", json!(entry.digest))]);
@@ -243,8 +260,14 @@ impl Engine {
     /// A newer accepted entry of the same subject takes the place of older ones that say something else. One that
     /// differs only in what comes from the state (a drift that opened) leaves the older: it may come back, and
     /// whichever is committed first raises the turn for both.
-    fn supersede(&self, transaction: &mut Transaction, release: &Release, plan: &Plan) -> Result<(), Trouble> {
-        let older: Vec<Release> = transaction.releases().values().filter(|other| other.is_live()).cloned().collect();
+    fn supersede(
+        &self,
+        transaction: &mut Transaction,
+        release: &Release,
+        plan: &Plan,
+    ) -> Result<(), Trouble> {
+        let older: Vec<Release> =
+            transaction.releases().values().filter(|other| other.is_live()).cloned().collect();
         for before in older.into_iter().filter(|other| other.sequence != release.sequence) {
             let old_plan = self.plan_of(transaction, before.sequence)?;
             let mut after = before.clone();

@@ -8,9 +8,9 @@ use bronzeward_git::merge::Merged;
 use bronzeward_git::sign::fingerprint;
 use bronzeward_git::{CommitInfo, Oid};
 use bronzeward_intent::{Files, Intent, Selection};
+use bronzeward_state::Transaction;
 use bronzeward_state::approval::Basis;
 use bronzeward_state::snapshot::view;
-use bronzeward_state::Transaction;
 
 use crate::engine::Engine;
 use crate::gate::decide::UNSIGNED;
@@ -75,13 +75,16 @@ impl Engine {
     fn touches(&self, entry: &Entry, info: &CommitInfo, changed: &[String]) -> Result<bool, Trouble> {
         let Entry::Machine(entry) = entry else {
             let governs = |path: &String| {
-                path == "bronzeward.yaml" || path == "allowed_signers" || path.starts_with("installation/")
+                path == "bronzeward.yaml"
+                    || path == "allowed_signers"
+                    || path.starts_with("installation/")
                     || path.ends_with("/cluster.yaml")
             };
             return Ok(changed.iter().any(governs));
         };
         let tree = self.trees.at(info.id)?;
-        let reads = tree.intent.as_ref().ok().and_then(|intent| reads(intent, &entry.cluster, &entry.machine));
+        let reads =
+            tree.intent.as_ref().ok().and_then(|intent| reads(intent, &entry.cluster, &entry.machine));
         // a tree that cannot be read, or has no such machine: whatever it changes may matter
         Ok(reads.map_or(!changed.is_empty(), |reads| changed.iter().any(|path| reads.contains(path))))
     }

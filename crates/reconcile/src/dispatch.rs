@@ -1,12 +1,9 @@
 //! Commitment and sending: one push with commitment and attempt, the confirmation, the send, the record.
 
-
 use bronzeward_compile::artifact::Artifact;
 use bronzeward_compile::plan::{MachineEntry, Operation as Planned};
 use bronzeward_state::log::LogKind;
-use bronzeward_state::model::{
-    Answer, Attempt, EntryState, Evidence, Operation, OperationState, Status,
-};
+use bronzeward_state::model::{Answer, Attempt, EntryState, Evidence, Operation, OperationState, Status};
 use bronzeward_state::{Snapshot, Transaction};
 use jiff::Timestamp;
 use serde_json::json;
@@ -36,7 +33,9 @@ impl Engine {
             }
             _ => self.tip().ok(),
         };
-        let Some(commit) = commit else { return Ok(Step::Holds("the commit to compose is not known".into())) };
+        let Some(commit) = commit else {
+            return Ok(Step::Holds("the commit to compose is not known".into()));
+        };
         let artifact = match self.artifact(snapshot, entry, commit) {
             Ok((_, artifact)) => artifact,
             Err(why) => return Ok(Step::Holds(why)),
@@ -64,7 +63,8 @@ impl Engine {
             attempts: Vec::new(),
         });
         transaction.set_status(status);
-        let subject = format!("{machine}: {} committed (release {})", entry.operation.as_str(), ready.release.sequence);
+        let subject =
+            format!("{machine}: {} committed (release {})", entry.operation.as_str(), ready.release.sequence);
         transaction.say(&subject);
         let read = details([
             ("at", json!(evidence.at)),
@@ -74,8 +74,10 @@ impl Engine {
             ("ready", json!(evidence.ready)),
         ]);
         transaction.log(&cluster, &machine, LogKind::Evidence, "read before the commitment", read);
-        let bound = details([("bytes", json!(artifact.bytes_digest)), ("meaning", json!(artifact.meaning_digest))]);
-        let message = format!("{} of release {} is committed", entry.operation.as_str(), ready.release.sequence);
+        let bound =
+            details([("bytes", json!(artifact.bytes_digest)), ("meaning", json!(artifact.meaning_digest))]);
+        let message =
+            format!("{} of release {} is committed", entry.operation.as_str(), ready.release.sequence);
         transaction.log(&cluster, &machine, LogKind::Committed, &message, bound);
         self.complete(&mut transaction, &ready.release, ready.index, EntryState::Committed, None);
         self.attempt(transaction, &cluster, &machine, &artifact)
@@ -119,13 +121,21 @@ impl Engine {
         let late = self.world.clock.monotonic().saturating_sub(clock) > defaults.send_within.as_duration();
         let entry_target = self.target_of(&snapshot, &status).or(target);
         let (true, false, Some(endpoint)) = (mine, late, entry_target) else {
-            let why = if late { "the push took longer than `sendWithin`" } else { "the shard or the operation moved on" };
+            let why = if late {
+                "the push took longer than `sendWithin`"
+            } else {
+                "the shard or the operation moved on"
+            };
             return self.record(cluster, machine, number, Answer::NotSent, why).map(|()| Step::Published);
         };
         let _ = commit_of_main;
         let (access, _) = match self.access(cluster) {
             Ok(found) => found,
-            Err(why) => return self.record(cluster, machine, number, Answer::NotSent, &why).map(|()| Step::Published),
+            Err(why) => {
+                return self
+                    .record(cluster, machine, number, Answer::NotSent, &why)
+                    .map(|()| Step::Published);
+            }
         };
         let at = NodeAddress { cluster: cluster.to_owned(), endpoint };
         let spent = self.world.clock.monotonic().saturating_sub(clock);
@@ -162,7 +172,14 @@ impl Engine {
     }
 
     /// Records what came of an attempt, until it is stored.
-    fn record(&mut self, cluster: &str, machine: &str, number: u32, answer: Answer, why: &str) -> Result<(), Trouble> {
+    fn record(
+        &mut self,
+        cluster: &str,
+        machine: &str,
+        number: u32,
+        answer: Answer,
+        why: &str,
+    ) -> Result<(), Trouble> {
         const TRIES: u32 = 8;
         let mut last = None;
         for _ in 0..TRIES {
@@ -177,13 +194,22 @@ impl Engine {
         Err(last.unwrap_or_else(|| Trouble::Retry("The answer could not be recorded".into())))
     }
 
-    fn try_record(&mut self, cluster: &str, machine: &str, number: u32, answer: Answer, why: &str) -> Result<bool, Trouble> {
+    fn try_record(
+        &mut self,
+        cluster: &str,
+        machine: &str,
+        number: u32,
+        answer: Answer,
+        why: &str,
+    ) -> Result<bool, Trouble> {
         self.verify()?;
         let snapshot = self.snapshot()?;
         let mut transaction = Transaction::on(&snapshot, self.now());
         let mut status = transaction.status(cluster, machine);
         let Some(operation) = &mut status.operation else { return Ok(true) };
-        let Some(attempt) = operation.attempts.iter_mut().find(|attempt| attempt.number == number) else { return Ok(true) };
+        let Some(attempt) = operation.attempts.iter_mut().find(|attempt| attempt.number == number) else {
+            return Ok(true);
+        };
         if attempt.answer.is_some() {
             return Ok(true);
         }
@@ -197,7 +223,11 @@ impl Engine {
         };
         operation.state = state;
         let (release, entry) = (operation.release, operation.entry.clone());
-        let rejected = answer == Answer::Rejected && operation.attempts.iter().all(|a| a.answer == Some(Answer::Rejected) || a.answer == Some(Answer::NotSent));
+        let rejected = answer == Answer::Rejected
+            && operation
+                .attempts
+                .iter()
+                .all(|a| a.answer == Some(Answer::Rejected) || a.answer == Some(Answer::NotSent));
         if rejected {
             status.operation = None;
         }

@@ -225,7 +225,8 @@ impl Engine {
         let key = self.world.signer.public_key().key_data();
         let fingerprint = fingerprint(key);
         if self.denied().contains(fingerprint.as_str()) {
-            let message = format!("This reconciler's key {fingerprint} is denied: give it another, approved one");
+            let message =
+                format!("This reconciler's key {fingerprint} is denied: give it another, approved one");
             return Err(Trouble::halt("reconciler-denied", message));
         }
         let governance = self.trees.governance(&self.chain().installation().governed.commit)?;
@@ -240,7 +241,9 @@ impl Engine {
         let first = self.repo.first_parents(None, tip)?.and_then(|all| all.first().copied()).unwrap_or(tip);
         let chain = Chain::genesis(&self.repo, first, &self.setup.root_keys)?;
         let installation = chain.installation();
-        if installation.governed.commit.parse::<Oid>().ok() != Some(self.setup.anchor) || installation.shard != self.setup.shard {
+        if installation.governed.commit.parse::<Oid>().ok() != Some(self.setup.anchor)
+            || installation.shard != self.setup.shard
+        {
             let message = format!(
                 "The genesis names the anchor {} and the shard `{}`; the settings name {} and `{}`",
                 installation.governed.commit, installation.shard, self.setup.anchor, self.setup.shard
@@ -250,7 +253,8 @@ impl Engine {
         if let Some(seen) = self.disk.kept().state.as_deref().and_then(|seen| seen.parse::<Oid>().ok())
             && !self.repo.is_ancestor(seen, tip)?
         {
-            let message = format!("The state branch went back: {tip} does not stand on {seen}, which was seen before");
+            let message =
+                format!("The state branch went back: {tip} does not stand on {seen}, which was seen before");
             return Err(Trouble::halt("state-rewound", message));
         }
         Ok(chain)

@@ -5,13 +5,10 @@ use std::collections::BTreeMap;
 use bronzeward_compile::plan::{Entry, Plan, Subject};
 use bronzeward_compile::planner::Planner;
 use bronzeward_git::Oid;
-use bronzeward_state::log::LogKind;
-use bronzeward_state::model::{
-    EntryState, Release,
-    ReleaseEntry,
-};
-use bronzeward_state::snapshot::view;
 use bronzeward_state::Transaction;
+use bronzeward_state::log::LogKind;
+use bronzeward_state::model::{EntryState, Release, ReleaseEntry};
+use bronzeward_state::snapshot::view;
 use serde_json::json;
 
 use crate::engine::Engine;
@@ -22,8 +19,12 @@ use crate::words::details;
 impl Engine {
     /// Compares every live entry with what a commit says.
     pub(crate) fn follow_all(&self, transaction: &mut Transaction, commit: Oid) -> Result<(), Trouble> {
-        let live: Vec<u64> =
-            transaction.releases().values().filter(|release| release.is_live()).map(|release| release.sequence).collect();
+        let live: Vec<u64> = transaction
+            .releases()
+            .values()
+            .filter(|release| release.is_live())
+            .map(|release| release.sequence)
+            .collect();
         if live.is_empty() {
             return Ok(());
         }
@@ -87,7 +88,8 @@ impl Engine {
             Some(bytes) => bytes.to_vec(),
             None => self.snapshot()?.release_files(sequence)?.0,
         };
-        Plan::parse(&bytes).map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
+        Plan::parse(&bytes)
+            .map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
     }
 
     pub(crate) fn tell_changes(&self, transaction: &mut Transaction, before: &Release, after: &Release) {
@@ -96,7 +98,13 @@ impl Engine {
                 continue;
             }
             let why = new.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
-            let message = format!("release {}: {} {} is {}{why}", after.sequence, new.operation, new.subject, new.state.as_str());
+            let message = format!(
+                "release {}: {} {} is {}{why}",
+                after.sequence,
+                new.operation,
+                new.subject,
+                new.state.as_str()
+            );
             let kind = match new.state {
                 EntryState::Lapsed => LogKind::Lapsed,
                 EntryState::Expired => LogKind::Expired,

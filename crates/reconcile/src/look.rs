@@ -11,11 +11,11 @@ use serde_json::json;
 use talos_config::{Config, Limits, Options, SourceId};
 use zeroize::Zeroizing;
 
-use crate::words::details;
 use crate::drift::{Digests, Verdict, judge};
 use crate::engine::{Due, Engine, Outcome};
 use crate::ports::{NodeAccess, NodeAddress, Seen};
 use crate::trouble::{Trouble, chain};
+use crate::words::details;
 
 /// What runs on a node, digested.
 pub(crate) struct Look {
@@ -70,7 +70,12 @@ impl Engine {
     }
 
     /// Reads a machine at its target and checks that it is the one that is meant.
-    pub(crate) fn read_machine(&self, cluster: &str, target: &Target, identity: &Identity) -> Result<Look, Why> {
+    pub(crate) fn read_machine(
+        &self,
+        cluster: &str,
+        target: &Target,
+        identity: &Identity,
+    ) -> Result<Look, Why> {
         let at = NodeAddress { cluster: cluster.to_owned(), endpoint: target.endpoint.clone() };
         let (access, key) = self.access(cluster)?;
         let seen = self.world.nodes.read(&at, &access).map_err(|err| err.to_string())?;
@@ -92,7 +97,10 @@ impl Engine {
         if let (Some(wanted), Some(found)) = (&wanted, &seen.cluster_id)
             && wanted != found
         {
-            return Err(format!("cluster-mismatch: the machine at {} belongs to another cluster", target.endpoint));
+            return Err(format!(
+                "cluster-mismatch: the machine at {} belongs to another cluster",
+                target.endpoint
+            ));
         }
         let digests = digests(&key, repository, cluster, &seen.active);
         Ok(Look { seen, digests })
@@ -104,11 +112,9 @@ impl Engine {
         let intent = self.tip_intent()?;
         let name = cluster.parse().map_err(|_| format!("`{cluster}` names no cluster"))?;
         let of = intent.clusters.get(&name).ok_or_else(|| format!("The cluster `{cluster}` left main"))?;
-        let locked = of
-            .lock
-            .secrets
-            .get(ACCESS)
-            .ok_or_else(|| format!("The lock of `{cluster}` has no `{ACCESS}`: `bronzeward init` makes it"))?;
+        let locked = of.lock.secrets.get(ACCESS).ok_or_else(|| {
+            format!("The lock of `{cluster}` has no `{ACCESS}`: `bronzeward init` makes it")
+        })?;
         let tip = self.tip()?;
         let tree = self.trees.at(tip).map_err(|err| chain(&err))?;
         let read = |path: &str| tree.files.get(path).map(<[u8]>::to_vec);
@@ -128,7 +134,8 @@ impl Engine {
         let governed = &self.chain().installation().governed.commit;
         let governance = self.trees.governance(governed).map_err(|err| chain(&err))?;
         let (id, bytes) = governance.installation.iter().next().ok_or("There is no installation key")?;
-        bronzeward_secrets::age_file::open_installation(id, bytes, &self.world.identity).map_err(|err| chain(&err))
+        bronzeward_secrets::age_file::open_installation(id, bytes, &self.world.identity)
+            .map_err(|err| chain(&err))
     }
 
     pub(crate) fn tip(&self) -> Result<bronzeward_git::Oid, Why> {
@@ -152,7 +159,13 @@ impl Engine {
                 if status.observed.is_some() {
                     status.observed = None;
                     transaction.set_status(status);
-                    transaction.log(&cluster, &machine, LogKind::Observed, "what is Applied runs, byte for byte", seen);
+                    transaction.log(
+                        &cluster,
+                        &machine,
+                        LogKind::Observed,
+                        "what is Applied runs, byte for byte",
+                        seen,
+                    );
                 }
             }
             Verdict::Reencoded => {

@@ -92,7 +92,9 @@ impl<D: Dial> Nodes for NetworkNodes<D> {
             match node.apply(bytes, Mode::NoReboot, false, deadline).await {
                 Ok(_) => Sent::Accepted,
                 Err(ApplyError::Rejected { .. }) => Sent::Rejected("the node's own validation refuses it"),
-                Err(ApplyError::NeedsReboot { .. }) => Sent::Rejected("it needs a reboot, and would not have taken effect"),
+                Err(ApplyError::NeedsReboot { .. }) => {
+                    Sent::Rejected("it needs a reboot, and would not have taken effect")
+                }
                 Err(ApplyError::Refused { .. }) => Sent::Rejected("the node refuses the call"),
                 Err(ApplyError::TooLarge { .. }) => Sent::Rejected("it is larger than a node takes"),
                 Err(ApplyError::Busy { .. }) => Sent::Busy,

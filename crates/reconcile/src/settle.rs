@@ -5,8 +5,8 @@ use std::time::Duration;
 use bronzeward_compile::plan::{Entry, MachineEntry, Operation as Planned};
 use bronzeward_git::Oid;
 use bronzeward_state::log::LogKind;
-use bronzeward_state::model::{Answer, 
-    Applied, AppliedSource, EntryState, Operation, OperationState, Release, Status,
+use bronzeward_state::model::{
+    Answer, Applied, AppliedSource, EntryState, Operation, OperationState, Release, Status,
 };
 use bronzeward_state::{Snapshot, Transaction};
 use jiff::Timestamp;
@@ -25,7 +25,8 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(500);
 impl Engine {
     /// Settles operations in flight: verifies what was accepted, and finds out what became of the rest.
     pub(crate) fn settle(&mut self, snapshot: &Snapshot, outcome: &mut Outcome) -> Result<bool, Trouble> {
-        let busy: Vec<Status> = snapshot.statuses.values().filter(|status| status.operation.is_some()).cloned().collect();
+        let busy: Vec<Status> =
+            snapshot.statuses.values().filter(|status| status.operation.is_some()).cloned().collect();
         for status in busy {
             let Some(operation) = status.operation.clone() else { continue };
             if self.settle_one(snapshot, &status, &operation, outcome)? {
@@ -55,13 +56,19 @@ impl Engine {
             let deadline = last.map_or(started, |attempt| attempt.deadline);
             let quiet = later(deadline, defaults.settle_floor.as_duration());
             if now < quiet {
-                outcome.holds.insert(name, format!("unresolved: nobody knows whether the attempt landed, until {quiet}"));
+                outcome.holds.insert(
+                    name,
+                    format!("unresolved: nobody knows whether the attempt landed, until {quiet}"),
+                );
                 outcome.wait(until(now, quiet));
                 return Ok(false);
             }
         }
         let Some(entry) = self.entry_of(snapshot, operation)? else {
-            return Err(Trouble::halt("state-untrusted", format!("The operation on {name} has no approved entry")));
+            return Err(Trouble::halt(
+                "state-untrusted",
+                format!("The operation on {name} has no approved entry"),
+            ));
         };
         let look = match self.read_machine(&status.cluster, &entry.target, &entry.identity) {
             Ok(look) => look,
@@ -107,14 +114,23 @@ impl Engine {
         let defaults = self.governance(snapshot)?.repository.defaults.clone();
         let name = format!("{}/{}", status.cluster, status.machine);
         let Some(entry) = self.entry_of(snapshot, operation)? else {
-            return Err(Trouble::halt("state-untrusted", format!("The operation on {name} has no approved entry")));
+            return Err(Trouble::halt(
+                "state-untrusted",
+                format!("The operation on {name} has no approved entry"),
+            ));
         };
         if operation.attempts_used() >= defaults.max_attempts {
             let why = format!("{} attempts were sent and none landed", operation.attempts_used());
             return self.end(snapshot, status, operation, EntryState::Failed, &why);
         }
         if let Some(ended) = self.withdrawn(snapshot, operation)? {
-            return self.end(snapshot, status, operation, ended, "its approval ended before anything was sent");
+            return self.end(
+                snapshot,
+                status,
+                operation,
+                ended,
+                "its approval ended before anything was sent",
+            );
         }
         if let Some(act) = self.chain().frozen_by(&status.cluster, &status.machine) {
             outcome.holds.insert(name, format!("frozen by act {act}"));
@@ -129,7 +145,9 @@ impl Engine {
             }
         };
         let open = |answer| matches!(answer, None | Some(Answer::Lost | Answer::Accepted));
-        if look.digests.bytes == operation.bytes && operation.attempts.iter().any(|attempt| open(attempt.answer)) {
+        if look.digests.bytes == operation.bytes
+            && operation.attempts.iter().any(|attempt| open(attempt.answer))
+        {
             let started = operation.last_attempt().map_or(operation.evidence.at, |attempt| attempt.started);
             return self.finish(snapshot, status, operation, &entry, &look, started);
         }
@@ -137,7 +155,10 @@ impl Engine {
             let why = "something else runs than what was approved to be replaced";
             return self.end(snapshot, status, operation, EntryState::Failed, why);
         }
-        let commit: Oid = operation.commit.parse().map_err(|_| Trouble::halt("state-untrusted", "no commit in an operation"))?;
+        let commit: Oid = operation
+            .commit
+            .parse()
+            .map_err(|_| Trouble::halt("state-untrusted", "no commit in an operation"))?;
         let artifact = match self.artifact(snapshot, &entry, commit) {
             Ok((_, artifact)) if artifact.bytes_digest == operation.bytes => artifact,
             Ok(_) => {
@@ -208,7 +229,8 @@ impl Engine {
         let drift = status.open_drift.take();
         let old = status.applied.take();
         let revision = old.as_ref().map_or(0, |applied| applied.revision) + 1;
-        let base_only = operation.operation == Planned::Revert && old.is_some_and(|applied| applied.base_only);
+        let base_only =
+            operation.operation == Planned::Revert && old.is_some_and(|applied| applied.base_only);
         let references = bronzeward_compile::plan::references_digest(&entry.references);
         status.operation = None;
         status.observed = None;
@@ -235,7 +257,11 @@ impl Engine {
         let message = format!("Applied is revision {revision} (release {})", operation.release);
         transaction.log(&cluster, &machine, LogKind::Applied, &message, details([]));
         if let Some(drift) = drift {
-            let how = if operation.operation == Planned::Revert { "reverted" } else { "overwritten by an approved change" };
+            let how = if operation.operation == Planned::Revert {
+                "reverted"
+            } else {
+                "overwritten by an approved change"
+            };
             let message = format!("drift {} closed: {how}", drift.sequence);
             transaction.log(&cluster, &machine, LogKind::DriftClosed, &message, details([]));
         }
@@ -290,7 +316,8 @@ impl Engine {
         let mut status = transaction.status(&cluster, &machine);
         status.operation = None;
         transaction.set_status(status);
-        let message = format!("{} of release {} ended: {why}", operation.operation.as_str(), operation.release);
+        let message =
+            format!("{} of release {} ended: {why}", operation.operation.as_str(), operation.release);
         transaction.log(&cluster, &machine, LogKind::Failed, &message, details([]));
         if let Some((release, index)) = find(snapshot, operation.release, &operation.entry) {
             self.complete(transaction, &release, index, state, Some(why.to_owned()));

@@ -6,9 +6,10 @@ use bronzeward_git::Oid;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Map;
 
-
 /// Details of a log entry.
-pub(crate) fn details<const N: usize>(pairs: [(&str, serde_json::Value); N]) -> Map<String, serde_json::Value> {
+pub(crate) fn details<const N: usize>(
+    pairs: [(&str, serde_json::Value); N],
+) -> Map<String, serde_json::Value> {
     pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 

@@ -145,7 +145,9 @@ impl Approval {
         }
         let ours: Vec<(&str, &str)> = list
             .into_iter()
-            .filter(|(token, _)| token.get(..PREFIX.len()).is_some_and(|head| head.eq_ignore_ascii_case(PREFIX)))
+            .filter(|(token, _)| {
+                token.get(..PREFIX.len()).is_some_and(|head| head.eq_ignore_ascii_case(PREFIX))
+            })
             .collect();
         let mut rest = ours.into_iter();
         let mut next = |wanted: &'static str| match rest.next() {
@@ -222,7 +224,9 @@ fn digest(text: &str) -> Result<String, ApprovalError> {
 
 fn basis(text: &str) -> Result<Basis, ApprovalError> {
     let parts: Vec<&str> = text.split(' ').collect();
-    let sound = |part: &str| part.len() == 40 && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    let sound = |part: &str| {
+        part.len() == 40 && part.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    };
     match parts[..] {
         [head, main, state] if parts.iter().all(|part| sound(part)) => {
             Ok(Basis { head: head.to_owned(), main: main.to_owned(), state: state.to_owned() })

@@ -143,14 +143,25 @@ impl Chain {
         if paths != [INSTALLATION] || installation.owner.is_some() {
             return Err(breach(Rule::Path(paths.join(", "))));
         }
-        Ok(Chain { tip: commit, installation, acts: Vec::new(), commits: vec![commit], clock: info.committer.seconds })
+        Ok(Chain {
+            tip: commit,
+            installation,
+            acts: Vec::new(),
+            commits: vec![commit],
+            clock: info.committer.seconds,
+        })
     }
 
     /// Verifies everything from the last verified commit to a new tip.
     ///
     /// # Errors
     /// [`ChainError`]; the chain stays at the last sound commit.
-    pub fn advance(&mut self, repo: &Repo, tip: Oid, governance_at: &GovernanceAt<'_>) -> Result<(), ChainError> {
+    pub fn advance(
+        &mut self,
+        repo: &Repo,
+        tip: Oid,
+        governance_at: &GovernanceAt<'_>,
+    ) -> Result<(), ChainError> {
         if tip == self.tip {
             return Ok(());
         }
@@ -207,7 +218,10 @@ impl Chain {
 
     /// The act that freezes a machine, if one does.
     pub fn frozen_by(&self, cluster: &str, machine: &str) -> Option<u64> {
-        self.frozen().into_iter().find(|(scope, _)| scope.covers(cluster, machine)).map(|(_, sequence)| sequence)
+        self.frozen()
+            .into_iter()
+            .find(|(scope, _)| scope.covers(cluster, machine))
+            .map(|(_, sequence)| sequence)
     }
 
     /// The ids of approvals that were revoked.
@@ -348,7 +362,10 @@ enum Writer {
 }
 
 fn read_installation(repo: &Repo, info: &CommitInfo) -> Result<Installation, SnapshotError> {
-    let bytes = repo.tree(info.tree).read(INSTALLATION)?.ok_or_else(|| SnapshotError::Missing(INSTALLATION.into()))?;
+    let bytes = repo
+        .tree(info.tree)
+        .read(INSTALLATION)?
+        .ok_or_else(|| SnapshotError::Missing(INSTALLATION.into()))?;
     snapshot::parse(INSTALLATION, &bytes)
 }
 
@@ -390,7 +407,8 @@ impl Changes {
                 || (path.starts_with("releases/") && path.matches('/').count() == 1)
                 || (path.starts_with("machines/") && path.ends_with("/status.yaml"))
         };
-        let forbidden = |path: &&String| path.starts_with("acts/") || !(rewritable(path) || self.added.contains(*path));
+        let forbidden =
+            |path: &&String| path.starts_with("acts/") || !(rewritable(path) || self.added.contains(*path));
         match self.changed.iter().find(forbidden) {
             Some(path) => Err(Rule::ReconcilersCommit(path.clone())),
             None => Ok(()),

@@ -19,8 +19,8 @@ pub use chain::{Breach, Chain};
 pub use log::{LogEntry, LogKind};
 pub use message::StateMessage;
 pub use model::{
-    Answer, Applied, Attempt, EntryState, Evidence, Installation, OpenDrift, Operation, OperationState, Owner,
-    Release, ReleaseEntry, Status,
+    Answer, Applied, Attempt, EntryState, Evidence, Installation, OpenDrift, Operation, OperationState,
+    Owner, Release, ReleaseEntry, Status,
 };
 pub use snapshot::{Snapshot, SnapshotError};
 pub use store::{StateStore, StoreError};

@@ -146,7 +146,14 @@ impl Transaction {
     }
 
     /// Adds to a machine's timeline; the message is also the commit's subject if there is none yet.
-    pub fn log(&mut self, cluster: &str, machine: &str, kind: LogKind, message: &str, details: Map<String, Value>) {
+    pub fn log(
+        &mut self,
+        cluster: &str,
+        machine: &str,
+        kind: LogKind,
+        message: &str,
+        details: Map<String, Value>,
+    ) {
         let entry = LogEntry {
             format: FORMAT,
             sequence: self.sequence(),
@@ -202,8 +209,10 @@ impl Transaction {
     /// [`GitError`].
     pub fn write(mut self, repo: &Repo, author: &Ident, signer: &dyn Signer) -> Result<Committed, GitError> {
         self.files.insert(INSTALLATION.to_owned(), to_yaml(&self.installation).into_bytes());
-        let edits: Vec<TreeEdit> =
-            std::mem::take(&mut self.files).into_iter().map(|(path, bytes)| TreeEdit::write(path, bytes)).collect();
+        let edits: Vec<TreeEdit> = std::mem::take(&mut self.files)
+            .into_iter()
+            .map(|(path, bytes)| TreeEdit::write(path, bytes))
+            .collect();
         let message = StateMessage {
             subject: self.subject.unwrap_or_else(|| "The state moves".to_owned()),
             body: self.body,
@@ -255,10 +264,7 @@ pub fn write_act(
     installation.sequence += 1;
     let sequence = installation.sequence;
     let path = format!("acts/{}/{sequence:08}-{}.yaml", crate::log::month(now), act.kind());
-    let edits = [
-        TreeEdit::write(INSTALLATION, to_yaml(&installation)),
-        TreeEdit::write(path, to_yaml(act)),
-    ];
+    let edits = [TreeEdit::write(INSTALLATION, to_yaml(&installation)), TreeEdit::write(path, to_yaml(act))];
     let message = StateMessage {
         subject: format!("{}: {}", author.email, act.sentence()),
         body: Vec::new(),

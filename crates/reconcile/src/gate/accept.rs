@@ -112,7 +112,12 @@ pub struct Accepted {
 ///
 /// # Errors
 /// The [`Refusal`], which is final for this statement.
-pub fn accept(statement: &Statement, signed: &[Signed], plan: &Plan, judge: &Judge<'_>) -> Result<Accepted, Refusal> {
+pub fn accept(
+    statement: &Statement,
+    signed: &[Signed],
+    plan: &Plan,
+    judge: &Judge<'_>,
+) -> Result<Accepted, Refusal> {
     if plan.entries.is_empty() {
         return Err(Refusal::Empty);
     }
@@ -138,7 +143,11 @@ fn approver(one: &Signed, governs: bool, judge: &Judge<'_>) -> Result<Approver, 
     if judge.revoked.contains(one.id.as_str()) {
         return Err(Refusal::Revoked { id: one.id.clone() });
     }
-    let accepted = |principal: &str| Approver { principal: principal.to_owned(), key: key.clone(), approval: one.id.clone() };
+    let accepted = |principal: &str| Approver {
+        principal: principal.to_owned(),
+        key: key.clone(),
+        approval: one.id.clone(),
+    };
     if one.approver == ROOT {
         return match (judge.root_keys.contains(&one.key), governs) {
             (true, true) => Ok(accepted(ROOT)),

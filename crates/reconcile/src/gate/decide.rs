@@ -68,7 +68,9 @@ impl fmt::Display for Hold {
             Hold::NotApproved => f.write_str("not approved at the tip of main"),
             Hold::Expired => f.write_str("expired"),
             Hold::Approvals { have, want } => write!(f, "{have} of {want} approvals"),
-            Hold::Governance => f.write_str("governance-changed: main holds a change of governance that is not approved"),
+            Hold::Governance => {
+                f.write_str("governance-changed: main holds a change of governance that is not approved")
+            }
             Hold::Frozen(act) => write!(f, "frozen by act {act}"),
             Hold::InFlight => f.write_str("in-flight: an operation is not finished"),
             Hold::OneAtATime(other) => write!(f, "waits for {other}"),
@@ -112,8 +114,11 @@ impl Gate<'_> {
         let policy = &self.governance.repository.policy;
         let want = if governs { policy.approvals.governance } else { policy.approvals.configuration };
         let mut who: BTreeSet<&str> = BTreeSet::new();
-        for release in self.releases.iter().filter(|release| release.refused.is_none() && release.expires > self.now) {
-            for same in release.entries.iter().filter(|other| other.digest == digest && other.state == state) {
+        for release in
+            self.releases.iter().filter(|release| release.refused.is_none() && release.expires > self.now)
+        {
+            for same in release.entries.iter().filter(|other| other.digest == digest && other.state == state)
+            {
                 for approver in &release.approvers {
                     let void = self.denied.contains(approver.key.as_str())
                         || self.revoked.contains(approver.approval.as_str());
@@ -174,7 +179,8 @@ impl Gate<'_> {
             let of_cluster = |other: &&ReleaseEntry| {
                 other.subject != subject && other.subject.starts_with(&format!("{}/", entry.cluster))
             };
-            let belongs = release.entries.iter().any(|other| other.subject == subject && other.state.is_open());
+            let belongs =
+                release.entries.iter().any(|other| other.subject == subject && other.state.is_open());
             for other in release.entries.iter().filter(of_cluster) {
                 let failed = matches!(other.state, EntryState::Failed | EntryState::Rejected);
                 if rules.halt_on_failure && belongs && failed {

@@ -10,7 +10,7 @@ use bronzeward_secrets::age_file::{installation_path, seal_installation};
 use bronzeward_secrets::ingest::{Ingest, IngestError, ingest};
 use bronzeward_state::act::Act;
 
-use crate::world::{MAIN, Merge, REPOSITORY, STATE, Saying, W1, World, label};
+use crate::world::{Merge, STATE, Saying, W1, World, label};
 
 const W2: &str = "10.0.0.12:50000";
 
@@ -57,7 +57,8 @@ fn a_publisher_cannot_make_an_approver_of_themselves() {
     edits = labels(&world, "evil");
     let head = world.draft(&world.mallory, &edits);
     let intent = world.intent_of_tree(world.merged_tree(head)).unwrap();
-    let entry = world.with_planner(&intent, |planner| planner.entry(&"home/w1".parse().unwrap(), "apply")).unwrap();
+    let entry =
+        world.with_planner(&intent, |planner| planner.entry(&"home/w1".parse().unwrap(), "apply")).unwrap();
     let mut plan = world.plan_tree(world.merged_tree(head));
     plan.entries = vec![entry.unwrap()];
     let approved = world.approve(&world.mallory, plan, head);
@@ -109,7 +110,8 @@ fn a_left_over_approval_of_a_machine_never_fires_again() {
 #[test]
 fn a_left_over_approval_of_governance_never_fires_again() {
     let mut world = World::adopted();
-    let lax = world.repository_with("{configuration: 1, governance: 1}", "allowed", "defaults: {maxAttempts: 5}\n");
+    let lax =
+        world.repository_with("{configuration: 1, governance: 1}", "allowed", "defaults: {maxAttempts: 5}\n");
     let head = world.draft(&world.ann, &[TreeEdit::write("bronzeward.yaml", &*lax)]);
     let left = spare(&world, world.plan_tree(world.merged_tree(head)));
     world.merge(&world.ann, head, Merge::Signed);
@@ -153,7 +155,8 @@ fn unapproved_changes_do_not_ride_along() {
     let approved = world.approve(&world.ann, world.plan_tree(world.merged_tree(head)), head);
     // before the merge somebody slips a change of the same machine into main
     let base = "clusters/home/bases/w1.yaml";
-    let text = String::from_utf8(world.repo.tree_of(world.main()).unwrap().read(base).unwrap().unwrap()).unwrap();
+    let text =
+        String::from_utf8(world.repo.tree_of(world.main()).unwrap().read(base).unwrap().unwrap()).unwrap();
     world.publish(Some(&world.mallory), &[TreeEdit::write(base, text.replace("rack: r1", "rack: evil"))]);
     world.merge_with(&world.ann, head, Merge::Signed, &approved);
     world.quiet();
@@ -263,7 +266,11 @@ fn an_adoption_swallows_no_pending_change() {
         assert_eq!(status.open_drift, None, "{:?}", world.last);
         let applied = status.applied.unwrap();
         assert_eq!(applied.meaning, drift.meaning);
-        assert_eq!(applied.composed.is_some(), by_base, "a document that holds the pending change explains nothing");
+        assert_eq!(
+            applied.composed.is_some(),
+            by_base,
+            "a document that holds the pending change explains nothing"
+        );
         assert!(world.sends().is_empty());
         // the pending change still wants an approval of its own
         let plan = world.plan_tree(world.repo.commit(world.main()).unwrap().tree);
@@ -364,7 +371,8 @@ fn a_revoked_statement_stays_revoked_under_another_name() {
         let commit = world.push_approval(&world.mallory, &approved);
         world.repo.force_ref("refs/heads/bronzeward/approvals/another", commit).unwrap();
         let main = world.main();
-        let again = world.write(Some(main), &[], &format!("Once more\n\n{}", approved.trailers), None, &[main]);
+        let again =
+            world.write(Some(main), &[], &format!("Once more\n\n{}", approved.trailers), None, &[main]);
         world.push_main(again);
         if seen {
             world.unfreeze(&world.ann, "all");
@@ -372,7 +380,9 @@ fn a_revoked_statement_stays_revoked_under_another_name() {
         world.quiet();
         match seen {
             true => assert_eq!(world.entry_state("home/w1").unwrap().0, "revoked"),
-            false => assert!(world.refusal().unwrap().starts_with("approval-revoked"), "{:?}", world.refusal()),
+            false => {
+                assert!(world.refusal().unwrap().starts_with("approval-revoked"), "{:?}", world.refusal())
+            }
         }
         assert!(world.sends().is_empty());
     }
@@ -413,7 +423,8 @@ fn a_denied_reconciler_writes_nothing_more() {
 #[test]
 fn governance_that_locks_the_reconciler_out_is_held() {
     let mut world = World::adopted();
-    let signers = world.signers().lines().filter(|line| !line.contains("reconciler")).collect::<Vec<_>>().join("\n");
+    let signers =
+        world.signers().lines().filter(|line| !line.contains("reconciler")).collect::<Vec<_>>().join("\n");
     world.change(&[TreeEdit::write("allowed_signers", signers)]);
     let outcome = world.quiet();
     assert!(outcome.holds["governance"].starts_with("governance-locks-out"), "{outcome:?}");
@@ -474,12 +485,19 @@ fn a_freeze_that_also_edits_a_status_is_a_breach() {
     let mut world = World::adopted();
     let state = world.state();
     let act = Act::Freeze { format: 1, scope: "all".parse().unwrap(), reason: "x".into(), at: world.now() };
-    let good =
-        bronzeward_state::transaction::write_act(&world.repo, &state, &act, world.now(), &world.ident(&world.ann), &world.ann.signer)
-            .unwrap();
+    let good = bronzeward_state::transaction::write_act(
+        &world.repo,
+        &state,
+        &act,
+        world.now(),
+        &world.ident(&world.ann),
+        &world.ann.signer,
+    )
+    .unwrap();
     let info = world.repo.commit(good.commit).unwrap();
     let path = "machines/home/w1/status.yaml";
-    let status = String::from_utf8(state.tree.read(path).unwrap().unwrap()).unwrap().replace("turn: 1", "turn: 9");
+    let status =
+        String::from_utf8(state.tree.read(path).unwrap().unwrap()).unwrap().replace("turn: 1", "turn: 9");
     let evil = world.write(
         Some(good.commit),
         &[TreeEdit::write(path, status)],
@@ -543,7 +561,10 @@ fn whoever_signed_a_part_is_self_whatever_basis_they_name() {
     let commit = world.publish(Some(&world.bob), &labels(&world, "a"));
     for head in [world.anchor, commit] {
         let plan = world.plan_tree(world.repo.commit(world.main()).unwrap().tree);
-        let saying = Saying { expires: Duration::from_secs(if head == commit { 70_000 } else { 80_000 }), ..Saying::default() };
+        let saying = Saying {
+            expires: Duration::from_secs(if head == commit { 70_000 } else { 80_000 }),
+            ..Saying::default()
+        };
         let approved = world.say(&world.bob, plan, head, &saying);
         world.push_approval(&world.bob, &approved);
         let outcome = world.quiet();
@@ -570,7 +591,11 @@ fn a_forged_or_padded_copy_does_not_use_up_the_genuine_statement() {
     };
     let blob = second.trailers.lines().last().unwrap().to_owned();
     let forged: Vec<&str> = approved.trailers.lines().take(5).chain([blob.as_str()]).collect();
-    let forged = crate::world::Approved { trailers: format!("{}\n", forged.join("\n")), id: "forged".into(), ..approved.clone() };
+    let forged = crate::world::Approved {
+        trailers: format!("{}\n", forged.join("\n")),
+        id: "forged".into(),
+        ..approved.clone()
+    };
     world.push_approval(&world.mallory, &padded);
     world.quiet();
     world.push_approval(&world.mallory, &forged);
@@ -591,7 +616,14 @@ fn a_branch_that_cannot_be_read_stops_nothing() {
     let dir = world.path("remote.git");
     let mut git = bronzeward_testkit::people::hermetic("git");
     let tree = world.repo.commit(main).unwrap().tree.to_string();
-    git.current_dir(&dir).args(["-c", "user.name=x", "-c", "user.email=x@y", "-c", "i18n.commitEncoding=latin1"]);
+    git.current_dir(&dir).args([
+        "-c",
+        "user.name=x",
+        "-c",
+        "user.email=x@y",
+        "-c",
+        "i18n.commitEncoding=latin1",
+    ]);
     let raw = git.args(["commit-tree", &tree, "-F"]).arg({
         let file = world.path("message");
         std::fs::write(&file, b"caf\xe9\n\nBronzeward-Format: 1\n").unwrap();
@@ -660,5 +692,4 @@ fn a_drift_around_another_machines_merge_stales_nobody() {
     world.unfreeze(&world.ann, "home/w1");
     world.quiet();
     assert_eq!(sent_to(&world, W1), 1, "{:?}", world.last);
-    let _ = (MAIN, REPOSITORY);
 }

@@ -21,7 +21,7 @@ use bronzeward_state::chain::{Chain, ChainError};
 use bronzeward_state::{EntryState, Release, Snapshot};
 
 use crate::fakes::{PushFault, SendFault};
-use crate::world::{Approved, Merge, REPOSITORY, STATE, Saying, W1, Who, World, label};
+use crate::world::{Approved, Merge, REPOSITORY, STATE, Saying, W1, World, label};
 
 const W2: &str = "10.0.0.12:50000";
 const WORKERS: [(&str, &str); 2] = [("w1", W1), ("w2", W2)];
@@ -133,7 +133,8 @@ impl Run {
                 self.world.push_approval(&self.world.ann, &approved);
             }
             7 => {
-                if let Some(at) = (!self.approvals.is_empty()).then(|| self.dice.below(self.approvals.len())) {
+                if let Some(at) = (!self.approvals.is_empty()).then(|| self.dice.below(self.approvals.len()))
+                {
                     self.tell("an old approval comes out");
                     let approved = self.approvals[at].clone();
                     self.world.push_approval(&self.world.mallory, &approved);
@@ -146,7 +147,8 @@ impl Run {
             }
             9 => self.unfreeze(),
             10 => {
-                if let Some(at) = (!self.approvals.is_empty()).then(|| self.dice.below(self.approvals.len())) {
+                if let Some(at) = (!self.approvals.is_empty()).then(|| self.dice.below(self.approvals.len()))
+                {
                     self.tell("revoke");
                     let id = self.approvals[at].id.clone();
                     self.world.revoke(&self.world.ann, &id);
@@ -207,7 +209,8 @@ impl Run {
     fn back(&mut self) {
         let (machine, endpoint) = self.dice.of(&WORKERS);
         let applied = self.world.status(machine).applied.unwrap().bytes;
-        let known = self.held.get(machine).into_iter().flatten().find(|bytes| digest(&self.world, bytes) == applied);
+        let known =
+            self.held.get(machine).into_iter().flatten().find(|bytes| digest(&self.world, bytes) == applied);
         if let Some(bytes) = known.cloned() {
             self.tell(&format!("{machine} is put back"));
             self.world.nodes.with(endpoint, |node| node.bytes = bytes);
@@ -321,7 +324,10 @@ impl Run {
         for (machine, endpoint) in WORKERS {
             let Some(operation) = self.world.status(machine).operation else { continue };
             let held = self.held.get(machine).into_iter().flatten();
-            let found = held.into_iter().find(|bytes| digest(&self.world, bytes) == operation.evidence.bytes).cloned();
+            let found = held
+                .into_iter()
+                .find(|bytes| digest(&self.world, bytes) == operation.evidence.bytes)
+                .cloned();
             self.tell(&format!("{machine} is put back by hand"));
             self.world.nodes.with(endpoint, |node| node.bytes = found.unwrap());
             self.quiet();
@@ -331,12 +337,15 @@ impl Run {
         for (machine, endpoint) in WORKERS {
             assert_eq!(self.world.status(machine).operation, None, "{:?}", self.world.last);
             if let Some(drift) = self.world.status(machine).open_drift {
-                let head = self.world.draft(&self.world.ann, &self.world.import(machine, endpoint, Some(drift.sequence)));
+                let head = self
+                    .world
+                    .draft(&self.world.ann, &self.world.import(machine, endpoint, Some(drift.sequence)));
                 self.world.merge(&self.world.ann, head, Merge::Signed);
                 self.quiet();
             }
             let value = format!("final-{machine}");
-            let edits = self.world.fragments(machine, &[(&format!("zone-{machine}"), &label("zone", &value))]);
+            let edits =
+                self.world.fragments(machine, &[(&format!("zone-{machine}"), &label("zone", &value))]);
             let head = self.world.draft(&self.world.ann, &edits);
             self.world.merge(&self.world.ann, head, Merge::Signed);
             self.quiet();
@@ -384,8 +393,12 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     fn run(world: &World) {
-        let mut checker =
-            Checker { world, governances: BTreeMap::new(), fired: BTreeSet::new(), attempts: BTreeMap::new() };
+        let mut checker = Checker {
+            world,
+            governances: BTreeMap::new(),
+            fired: BTreeSet::new(),
+            attempts: BTreeMap::new(),
+        };
         let tip = world.repo.read_ref(STATE).unwrap().unwrap();
         let setup = world.setup();
         let mut chain = Chain::genesis(&world.repo, world.genesis, &setup.root_keys).unwrap();
@@ -402,10 +415,15 @@ impl Checker<'_> {
             before = after;
         }
         for send in world.sends() {
-            let machine = WORKERS.iter().find(|(_, endpoint)| *endpoint == send.endpoint).expect("only workers are sent to").0;
+            let machine = WORKERS
+                .iter()
+                .find(|(_, endpoint)| *endpoint == send.endpoint)
+                .expect("only workers are sent to")
+                .0;
             let bytes = digest(world, &send.bytes);
             let list = checker.attempts.get_mut(machine).expect("every send stands in the history");
-            let at = list.iter().position(|other| *other == bytes).expect("every send has an attempt of its own");
+            let at =
+                list.iter().position(|other| *other == bytes).expect("every send has an attempt of its own");
             list.remove(at);
         }
     }
@@ -420,7 +438,9 @@ impl Checker<'_> {
         for folder in ["machines", "acts", "releases"] {
             let (old, new) = (before.tree.list(folder).unwrap(), after.tree.list(folder).unwrap());
             for (path, entry) in old {
-                let kept = path.contains("/log/") || path.starts_with("acts/") || path.matches('/').count() == 2 && folder == "releases";
+                let kept = path.contains("/log/")
+                    || path.starts_with("acts/")
+                    || path.matches('/').count() == 2 && folder == "releases";
                 match new.get(&path) {
                     Some(now) => assert!(!kept || now.id == entry.id, "{path} was changed"),
                     None => panic!("{path} is gone"),
@@ -443,9 +463,16 @@ impl Checker<'_> {
                 self.committed(chain, before, after, &subject);
             }
             let (was, is) = (count(&old), count(status));
-            let Some(operation) = status.operation.as_ref().filter(|_| is > was || status.turn > old.turn) else { continue };
+            let Some(operation) = status.operation.as_ref().filter(|_| is > was || status.turn > old.turn)
+            else {
+                continue;
+            };
             assert_eq!(operation.last_attempt().unwrap().answer, None);
-            assert_eq!(chain.frozen_by(&status.cluster, &status.machine), None, "a frozen machine gets nothing");
+            assert_eq!(
+                chain.frozen_by(&status.cluster, &status.machine),
+                None,
+                "a frozen machine gets nothing"
+            );
             assert_ne!(status.machine, "cp1");
             self.attempts.entry(status.machine.clone()).or_default().push(operation.bytes.clone());
             let others = after.statuses.values().filter(|other| other.operation.is_some()).count();
@@ -462,7 +489,9 @@ impl Checker<'_> {
         let done = [EntryState::Committed, EntryState::Completed];
         let mut digests = BTreeSet::new();
         for (sequence, release) in &after.releases {
-            for (index, entry) in release.entries.iter().enumerate().filter(|(_, entry)| entry.subject == subject) {
+            for (index, entry) in
+                release.entries.iter().enumerate().filter(|(_, entry)| entry.subject == subject)
+            {
                 let old = before.releases.get(sequence).map(|release| release.entries[index].state);
                 if done.contains(&entry.state) && old.is_none_or(|old| !done.contains(&old)) {
                     digests.insert(entry.digest.clone());
@@ -497,7 +526,14 @@ impl Checker<'_> {
     }
 
     /// Somebody who may approve approved this entry, and nothing took it back.
-    fn live(&mut self, chain: &Chain, before: &Snapshot, digest: &str, states: &[EntryState], now: i64) -> Plan {
+    fn live(
+        &mut self,
+        chain: &Chain,
+        before: &Snapshot,
+        digest: &str,
+        states: &[EntryState],
+        now: i64,
+    ) -> Plan {
         let governance = self.governance(&before.installation.governed.commit);
         let (denied, revoked) = (chain.denied(), chain.revoked());
         let place = Place {
@@ -508,7 +544,9 @@ impl Checker<'_> {
         let carries = |release: &&Release| {
             release.entries.iter().any(|entry| entry.digest == digest && states.contains(&entry.state))
         };
-        for release in before.releases.values().filter(carries).filter(|release| release.expires.as_second() > now) {
+        for release in
+            before.releases.values().filter(carries).filter(|release| release.expires.as_second() > now)
+        {
             let (plan, statement) = before.release_files(release.sequence).unwrap();
             let approval = Approval::parse_kept(&statement).unwrap().unwrap();
             assert_eq!(bronzeward_intent::canonical::sha256(&plan), approval.statement.plan);
@@ -559,5 +597,4 @@ fn whatever_happens_the_rules_hold() {
             resume_unwind(payload);
         }
     }
-    let _: Option<&Who> = None;
 }

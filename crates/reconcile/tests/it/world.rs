@@ -19,7 +19,9 @@ use bronzeward_reconcile::disk::Disk;
 use bronzeward_reconcile::engine::{Due, Engine, Outcome, Setup, World as Parts};
 use bronzeward_reconcile::ports::Clock;
 use bronzeward_reconcile::trouble::Trouble;
-use bronzeward_secrets::age_file::{AgeRecipient, installation_path, seal_installation, seal_secret, secret_path};
+use bronzeward_secrets::age_file::{
+    AgeRecipient, installation_path, seal_installation, seal_secret, secret_path,
+};
 use bronzeward_secrets::ingest::{Ingest, base_file, ingest};
 use bronzeward_secrets::{AgeIdentity, InstallationKey, Label, SecretHeader, SecretValue};
 use bronzeward_state::approval::{Basis, NAMESPACE, Place, Statement};
@@ -254,7 +256,14 @@ impl World {
     }
 
     /// A secret's file and the line of the lock.
-    pub fn secret(&self, name: &str, version: u64, kind: &str, fields: &str, value: &str) -> (String, Vec<u8>, String) {
+    pub fn secret(
+        &self,
+        name: &str,
+        version: u64,
+        kind: &str,
+        fields: &str,
+        value: &str,
+    ) -> (String, Vec<u8>, String) {
         let header = SecretHeader {
             format: 1,
             repository: REPOSITORY.into(),
@@ -265,7 +274,9 @@ impl World {
         };
         let sealed = seal_secret(&header, &SecretValue::new(value.into()), &self.recipients()).unwrap();
         let digest = self.key.digest(Label::Value, REPOSITORY, "home", kind, value.as_bytes());
-        let line = format!("  {name}: {{version: {version}, kind: {kind}, fields: [{fields}], value: \"{digest}\"}}\n");
+        let line = format!(
+            "  {name}: {{version: {version}, kind: {kind}, fields: [{fields}], value: \"{digest}\"}}\n"
+        );
         (secret_path("home", name, version), sealed, line)
     }
 
@@ -291,7 +302,10 @@ impl World {
             TreeEdit::write(access, access_file),
             TreeEdit::write(wifi, wifi_file),
             TreeEdit::write(token, token_file),
-            TreeEdit::write("clusters/home/machines/cp1.yaml", machine_file("cp1", "node-cp1", CP1, "controlplane")),
+            TreeEdit::write(
+                "clusters/home/machines/cp1.yaml",
+                machine_file("cp1", "node-cp1", CP1, "controlplane"),
+            ),
             TreeEdit::write("clusters/home/machines/w1.yaml", machine_file("w1", "node-w1", W1, "worker")),
         ];
         self.anchor = self.write(None, &edits, "The beginning\n", Some(&self.ann), &[]);
@@ -354,7 +368,14 @@ impl World {
     }
 
     /// Writes a commit; `None` leaves it unsigned, by a forge.
-    pub fn write(&self, base: Option<Oid>, edits: &[TreeEdit], message: &str, who: Option<&Who>, parents: &[Oid]) -> Oid {
+    pub fn write(
+        &self,
+        base: Option<Oid>,
+        edits: &[TreeEdit],
+        message: &str,
+        who: Option<&Who>,
+        parents: &[Oid],
+    ) -> Oid {
         let tree = base.map(|base| self.repo.commit(base).unwrap().tree);
         let tree = self.repo.write_tree(tree, edits).unwrap();
         self.write_tree(tree.id(), message, who, parents)
@@ -436,7 +457,8 @@ impl World {
 
     pub fn revert_plan(&self, machine: &str) -> Plan {
         let intent = self.intent_of(self.main()).unwrap();
-        self.with_planner(&intent, |planner| planner.revert_plan("home", machine)).unwrap_or_else(|f| panic!("{f}"))
+        self.with_planner(&intent, |planner| planner.revert_plan("home", machine))
+            .unwrap_or_else(|f| panic!("{f}"))
     }
 
     /// Signs an approval of a plan.
@@ -513,7 +535,8 @@ impl World {
     }
 
     pub fn act(&self, who: &Who, act: &Act) {
-        let committed = write_act(&self.repo, &self.state(), act, self.now(), &self.ident(who), &who.signer).unwrap();
+        let committed =
+            write_act(&self.repo, &self.state(), act, self.now(), &self.ident(who), &who.signer).unwrap();
         self.repo.set_ref(STATE, committed.commit, committed.parent).unwrap();
     }
 
@@ -571,7 +594,10 @@ impl World {
             bronzeward_intent::fragment::read_own("base", header.as_bytes()).unwrap();
         let rest = if base == machine { String::new() } else { format!("base: {base}\n") };
         vec![
-            TreeEdit::write(format!("clusters/home/bases/{base}.yaml"), base_file(&header, &ingested.sanitised)),
+            TreeEdit::write(
+                format!("clusters/home/bases/{base}.yaml"),
+                base_file(&header, &ingested.sanitised),
+            ),
             TreeEdit::write(format!("clusters/home/assignments/{machine}.yaml"), assignment(machine, &rest)),
         ]
     }
@@ -600,13 +626,19 @@ impl World {
     fn into_template(mut self) -> Template {
         self.engine = None;
         std::fs::remove_file(self.path("disk/objects.git/objects")).unwrap();
-        Template { folder: self.dir.keep(), anchor: self.anchor, genesis: self.genesis, clock: self.clock.clone() }
+        Template {
+            folder: self.dir.keep(),
+            anchor: self.anchor,
+            genesis: self.genesis,
+            clock: self.clock.clone(),
+        }
     }
 
     fn copied(template: &Template) -> World {
         let mut world = World::empty(true);
         copy(&template.folder, world.dir.path());
-        std::os::unix::fs::symlink(world.path("remote.git/objects"), world.path("disk/objects.git/objects")).unwrap();
+        std::os::unix::fs::symlink(world.path("remote.git/objects"), world.path("disk/objects.git/objects"))
+            .unwrap();
         (world.anchor, world.genesis) = (template.anchor, template.genesis);
         world.clock.advance(template.clock.monotonic());
         world.add_node("cp1", CP1, "controlplane");
@@ -634,9 +666,15 @@ impl World {
     /// The machine's assignment selects exactly these fragments of its own.
     pub fn fragments(&self, machine: &str, list: &[(&str, &str)]) -> Vec<TreeEdit> {
         let names: Vec<&str> = list.iter().map(|(name, _)| *name).collect();
-        let rest = if names.is_empty() { String::new() } else { format!("fragments: {{override: [{}]}}\n", names.join(", ")) };
-        let mut edits =
-            vec![TreeEdit::write(format!("clusters/home/assignments/{machine}.yaml"), assignment(machine, &rest))];
+        let rest = if names.is_empty() {
+            String::new()
+        } else {
+            format!("fragments: {{override: [{}]}}\n", names.join(", "))
+        };
+        let mut edits = vec![TreeEdit::write(
+            format!("clusters/home/assignments/{machine}.yaml"),
+            assignment(machine, &rest),
+        )];
         for (name, patch) in list {
             edits.push(TreeEdit::write(format!("clusters/home/fragments/override/{name}.yaml"), *patch));
         }
