@@ -204,8 +204,10 @@ impl Person {
     pub fn read(cli: &Cli, git: &GitProgram) -> Result<Person> {
         let path = home().map(|home| home.join(".config/bronzeward/config.toml"));
         let file = match path.as_ref().map(std::fs::read_to_string) {
-            Some(Ok(text)) => toml::from_str::<PersonFile>(&text)
-                .map_err(|err| refuse(format!("Your settings cannot be read: {err}")))?,
+            Some(Ok(text)) => toml::from_str::<PersonFile>(&text).map_err(|err| {
+                let path = path.as_deref().unwrap_or(Path::new("config.toml")).display();
+                refuse(format!("Your settings `{path}` cannot be read: {err}"))
+            })?,
             _ => PersonFile::default(),
         };
         let shown = path.map(|path| path.display().to_string()).unwrap_or_default();

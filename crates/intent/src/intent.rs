@@ -57,6 +57,15 @@ impl Intent {
     /// # Errors
     /// What is wrong, when anything refuses.
     pub fn load(files: &Files) -> Result<Intent, Findings> {
+        match Intent::read(files) {
+            (Some(intent), findings) if !findings.has_errors() => Ok(intent),
+            (_, findings) => Err(findings),
+        }
+    }
+
+    /// Reads a whole tree as far as it can be read: what has findings may be missing in it. Without governance there
+    /// is nothing to go by.
+    pub fn read(files: &Files) -> (Option<Intent>, Findings) {
         let mut reader = Reader { files, findings: Findings::default() };
         for (path, what) in files.odd().filter(|(path, _)| is_ours(path)) {
             let message = format!("Here stands {what}");
@@ -66,10 +75,10 @@ impl Intent {
         let fragments = reader.fragments("fragments");
         let profiles = reader.profiles("profiles");
         let clusters = reader.clusters();
-        let Some(governance) = governance else { return Err(reader.findings) };
+        let Some(governance) = governance else { return (None, reader.findings) };
         let intent = Intent { governance, fragments, profiles, clusters };
         intent.check(files, &mut reader.findings);
-        if reader.findings.has_errors() { Err(reader.findings) } else { Ok(intent) }
+        (Some(intent), reader.findings)
     }
 
     fn check(&self, files: &Files, findings: &mut Findings) {

@@ -43,8 +43,18 @@ pub fn revoke(cli: &Cli, args: &Revoke) -> Result<Exit> {
 
 fn scope_of(intent: &Intent, text: &str) -> Result<Scope> {
     if let Ok(scope) = text.parse::<Scope>() {
-        if let Scope::Machine(cluster, machine) = &scope {
-            find_machine(intent, &format!("{cluster}/{machine}"))?;
+        match &scope {
+            Scope::Machine(cluster, machine) => {
+                find_machine(intent, &format!("{cluster}/{machine}"))?;
+            }
+            Scope::Cluster(cluster) if !intent.clusters.keys().any(|known| known.as_str() == cluster) => {
+                let known: Vec<String> = intent.clusters.keys().map(|name| format!("{name}/*")).collect();
+                return Err(refuse(format!(
+                    "There is no cluster `{cluster}`; there are {}",
+                    known.join(", ")
+                )));
+            }
+            _ => {}
         }
         return Ok(scope);
     }

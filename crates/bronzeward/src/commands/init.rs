@@ -173,14 +173,22 @@ fn beside(dir: &Path) -> PathBuf {
 
 /// Keys never lie where they could be committed.
 fn outside(clone: &Clone, out: &Path) -> Result<PathBuf> {
+    let inside = || refuse("The keys must not lie inside the clone: name another folder with --out");
+    let top = clone.dir.canonicalize()?;
+    // judged before anything is made: by what is there already of the path
+    let absolute = std::path::absolute(out)?;
+    let there = absolute.ancestors().find_map(|folder| folder.canonicalize().ok());
+    if there.is_some_and(|there| there.starts_with(&top)) {
+        return Err(inside());
+    }
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(out)
         .with_context(|| format!("Cannot make `{}`", out.display()))?;
     let full = out.canonicalize()?;
-    if full.starts_with(clone.dir.canonicalize()?) {
-        return Err(refuse("The keys must not lie inside the clone: name another folder with --out"));
+    if full.starts_with(&top) {
+        return Err(inside());
     }
     if fs::read_dir(&full)?.next().is_some() {
         return Err(refuse(format!("`{}` is not empty: name a new folder for the keys", full.display())));

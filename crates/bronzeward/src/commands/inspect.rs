@@ -17,13 +17,15 @@ use crate::planning;
 pub fn check(cli: &Cli, args: &Check) -> Result<Exit> {
     let clone = Clone::open(cli)?;
     let files = clone.files(args.revision.as_deref())?;
-    let mut findings = Findings::default();
-    match Intent::load(&files) {
-        Ok(intent) => {
+    let (intent, mut findings) = Intent::read(&files);
+    if let Some(intent) = intent {
+        // what is missing because it could not be read would be reported a second time, as missing
+        let whole = !findings.has_errors();
+        check_fragments(&intent, &mut findings);
+        if whole {
             findings.extend(bronzeward_secrets::audit::check_store(&intent, &files));
             check_machines(&intent, &mut findings);
         }
-        Err(more) => findings.extend(more),
     }
     let failed = findings.has_errors();
     let list = findings.sorted();
@@ -42,8 +44,8 @@ pub fn check(cli: &Cli, args: &Check) -> Result<Exit> {
     Ok(if failed { Exit::Findings } else { Exit::Fine })
 }
 
-/// Fragments that no machine selects are checked too, and every machine is composed.
-fn check_machines(intent: &Intent, findings: &mut Findings) {
+/// Every fragment, whether a machine selects it or not.
+fn check_fragments(intent: &Intent, findings: &mut Findings) {
     for (cluster, of_cluster) in &intent.clusters {
         let tables = match compose::tables(cluster, &of_cluster.cluster.contract) {
             Ok(tables) => tables,
@@ -57,6 +59,12 @@ fn check_machines(intent: &Intent, findings: &mut Findings) {
                 findings.push(finding);
             }
         }
+    }
+}
+
+/// Every machine is composed.
+fn check_machines(intent: &Intent, findings: &mut Findings) {
+    for (cluster, of_cluster) in &intent.clusters {
         for machine in of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name)) {
             match compose(intent, cluster, machine) {
                 Ok(composed) => findings.extend(composed.warnings),

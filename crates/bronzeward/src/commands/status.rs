@@ -196,7 +196,12 @@ pub fn log(cli: &Cli, args: &Log) -> Result<Exit> {
 
 /// `settings`.
 pub fn settings(cli: &Cli) -> Result<Exit> {
-    let person = Clone::open(cli).map(|clone| clone.person);
+    let person = match Clone::open(cli) {
+        Ok(clone) => Ok(clone.person),
+        // the reconciler's settings stand where no clone is
+        Err(err) if cli.settings.is_some() => Err(err),
+        Err(err) => return Err(err),
+    };
     let reconciler = cli.settings.as_deref().map(Settings::read).transpose()?;
     if cli.format == Format::Json {
         output::json(&json!({"person": person.ok(), "reconciler": reconciler}));
