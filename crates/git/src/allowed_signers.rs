@@ -144,6 +144,10 @@ fn parse_line(text: &str, line: usize) -> Result<AllowedSigner, Problem> {
         Ok(_) => rest,
         Err(_) => {
             let (options, keys) = split_options(rest);
+            // no option is named as a type of key: this is a key that cannot be read
+            if KEY_TYPES.iter().any(|kind| options.starts_with(kind)) {
+                return Err(Problem::Key);
+            }
             parse_options(options, &mut signer)?;
             keys
         }
@@ -158,6 +162,9 @@ fn parse_line(text: &str, line: usize) -> Result<AllowedSigner, Problem> {
 
 /// What an approval's `Approved-By` says of a root key; no principal may have that name.
 pub const ROOT: &str = "root";
+
+/// How the names of all of OpenSSH's key types begin.
+const KEY_TYPES: [&str; 3] = ["ssh-", "ecdsa-", "sk-"];
 
 fn first_token(text: &str) -> Option<(String, &str)> {
     if let Some(quoted) = text.strip_prefix('"') {

@@ -91,9 +91,12 @@ impl GitRemote {
     /// A remote at an address (`https://…`, `ssh://…`, `user@host:path`, `file://…` or a path).
     ///
     /// # Errors
-    /// [`FetchError::Url`] when it cannot be read as one.
+    /// [`FetchError::Url`] when it cannot be read as one, [`FetchError::Ca`] when the CA bundle holds no certificate.
     pub fn new(address: &str, options: RemoteOptions) -> Result<GitRemote, FetchError> {
         let shown = without_credentials(address);
+        if options.ca_pem.as_deref().is_some_and(|pem| certificates(pem).is_none()) {
+            return Err(FetchError::Ca { url: shown });
+        }
         match gix::url::parse(address) {
             Ok(_) => Ok(GitRemote { address: address.to_owned(), shown, options }),
             Err(_) => Err(FetchError::Url { url: shown }),
@@ -102,7 +105,6 @@ impl GitRemote {
 
     fn connect(&self, version: Protocol) -> Result<Box<dyn Transport + Send>, gix::Error> {
         let url = gix::url::parse(&self.address)?;
-        let is_http = matches!(url.scheme, gix::url::Scheme::Http | gix::url::Scheme::Https);
         let ssh = gix_transport::client::blocking_io::ssh::connect::Options {
             command: self.options.ssh_command.clone().map(Into::into),
             disallow_shell: false,
@@ -110,7 +112,7 @@ impl GitRemote {
         };
         let options = connect::Options { version, ssh, ..Default::default() };
         let mut transport = connect::connect(url, options)?;
-        if is_http {
+        if self.is_http()? {
             transport
                 .configure(&self.http_options())
                 .map_err(|err| gix::Error::from_error(Opaque(err.to_string())))?;
@@ -125,16 +127,26 @@ impl GitRemote {
         Ok(transport)
     }
 
+    fn is_http(&self) -> Result<bool, gix::Error> {
+        let scheme = gix::url::parse(&self.address)?.scheme;
+        Ok(matches!(scheme, gix::url::Scheme::Http | gix::url::Scheme::Https))
+    }
+
     fn http_options(&self) -> http::Options {
         let mut backend = http::reqwest::Options::default();
         if let Some(pem) = self.options.ca_pem.clone() {
             backend.configure_client = Some(Box::new(move |builder| {
-                let certificates = reqwest::Certificate::from_pem_bundle(&pem).unwrap_or_default();
-                Ok(builder.tls_certs_only(certificates))
+                // none at all trusts nobody
+                Ok(builder.tls_certs_only(certificates(&pem).unwrap_or_default()))
             }));
         }
         http::Options { backend: Some(Arc::new(Mutex::new(backend))), ..Default::default() }
     }
+}
+
+/// The certificates of a PEM file, `None` when there are none.
+fn certificates(pem: &[u8]) -> Option<Vec<reqwest::Certificate>> {
+    reqwest::Certificate::from_pem_bundle(pem).ok().filter(|list| !list.is_empty())
 }
 
 #[derive(Debug)]
@@ -150,18 +162,20 @@ impl std::error::Error for Opaque {}
 
 impl Remote for GitRemote {
     fn fetch(&self, repo: &Repo, refspecs: &[&str]) -> Result<Fetched, FetchError> {
-        if let Some(pem) = &self.options.ca_pem
-            && !reqwest::Certificate::from_pem_bundle(pem).is_ok_and(|list| !list.is_empty())
-        {
-            return Err(FetchError::Ca { url: self.shown.clone() });
-        }
         let fetch = || -> Result<Fetched, gix::Error> {
             let local = repo.local();
             let remote = local
                 .remote_at(self.address.as_str())?
                 .with_fetch_tags(gix::remote::fetch::Tags::None)
                 .with_refspecs(refspecs.iter().copied(), Direction::Fetch)?;
-            let connection = remote.to_connection_with_transport(self.connect(Protocol::V2)?);
+            let mut connection = remote
+                .to_connection_with_transport(self.connect(Protocol::V2)?)
+                // who is refused is refused: no helper of the machine is run, and nobody is asked at a terminal
+                .with_credentials(|_| Ok(None));
+            if self.is_http()? {
+                // without these gix would configure the transport once more, by git's settings alone
+                connection.set_transport_options(Box::new(self.http_options()));
+            }
             let prepared = connection.prepare_fetch(gix::progress::Discard, Default::default())?;
             let outcome = prepared.receive(gix::progress::Discard, &AtomicBool::new(false))?;
             let mut refs = BTreeMap::new();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use schemars::JsonSchema;
@@ -84,7 +84,7 @@ impl Default for Rollout {
 }
 
 /// A set of machines that may change together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Wave {
     /// The workers.
@@ -218,15 +218,18 @@ impl FromStr for Endpoint {
     type Err = BadEndpoint;
 
     fn from_str(text: &str) -> Result<Endpoint, BadEndpoint> {
-        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-        let found = bare
-            .parse::<IpAddr>()
-            .map(|ip| SocketAddr::new(ip, DEFAULT_PORT))
-            .or_else(|_| text.parse::<SocketAddr>());
-        match found {
-            Ok(address) if address.port() != 0 => Ok(Endpoint(address)),
-            _ => Err(BadEndpoint(text.to_owned())),
-        }
+        let bracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        let bare = match bracketed {
+            Some(inside) => inside.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+            None => text.parse::<IpAddr>().ok(),
+        };
+        let found = bare.map(|ip| SocketAddr::new(ip, DEFAULT_PORT)).or_else(|| text.parse().ok());
+        // a zone is one machine's name for its own link
+        let zoned = |address: &SocketAddr| matches!(address, SocketAddr::V6(v6) if v6.scope_id() != 0);
+        found
+            .filter(|address| address.port() != 0 && !zoned(address))
+            .map(Endpoint)
+            .ok_or_else(|| BadEndpoint(text.to_owned()))
     }
 }
 

@@ -44,7 +44,11 @@ impl de::Error for Misfit {
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Misfit {
         let known = expected.join(", ");
-        Misfit { pos: None, code: codes::UNKNOWN_KEY, message: format!("Unknown key `{field}`; known are {known}") }
+        Misfit {
+            pos: None,
+            code: codes::UNKNOWN_KEY,
+            message: format!("Unknown key `{field}`; known are {known}"),
+        }
     }
 
     fn missing_field(field: &'static str) -> Misfit {
@@ -66,21 +70,29 @@ pub(crate) fn from_node<T: DeserializeOwned>(node: &Node) -> Result<T, Misfit> {
 struct NodeDeserializer<'a>(&'a Node);
 
 impl<'a> NodeDeserializer<'a> {
-    fn scalar(self, what: &str) -> Result<(&'a str, Style), Misfit> {
+    /// The node itself, which must bear no tag: own files have no use for one.
+    fn untagged(self) -> Result<&'a Node, Misfit> {
         let node = self.0.resolved();
-        if let Some(tag) = &node.tag {
-            return Err(Misfit::new(node.pos, format!("The tag `{tag}` is not allowed here")));
+        match &node.tag {
+            Some(tag) => Err(Misfit::new(node.pos, format!("The tag `{tag}` is not allowed here"))),
+            None => Ok(node),
         }
+    }
+
+    fn scalar(self, what: &str) -> Result<(&'a str, Style), Misfit> {
+        let node = self.untagged()?;
         match &node.kind {
             NodeKind::Scalar { text, style } => Ok((text, *style)),
             _ => Err(Misfit::new(node.pos, format!("A {} stands where {what} must stand", node.kind_name()))),
         }
     }
 
-    fn number<T: std::str::FromStr>(self) -> Result<T, Misfit> {
+    fn number<T: std::str::FromStr + ToString>(self) -> Result<T, Misfit> {
         let (text, style) = self.scalar("a whole number")?;
         let bad = || Misfit::new(self.0.pos, "A whole number must stand here, without quotes");
-        if style == Style::Plain { text.parse().map_err(|_| bad()) } else { Err(bad()) }
+        // `010` and `+1` are read apart by different readers, so one notation is enough
+        let number = text.parse::<T>().ok().filter(|number| number.to_string() == text);
+        number.filter(|_| style == Style::Plain).ok_or_else(bad)
     }
 }
 
@@ -105,6 +117,9 @@ impl<'de> de::Deserializer<'de> for NodeDeserializer<'_> {
                 ("false", Style::Plain) => visitor.visit_bool(false),
                 (text, Style::Plain) if text.parse::<u64>().is_ok_and(|n| n.to_string() == text) => {
                     visitor.visit_u64(self.number()?)
+                }
+                (text, Style::Plain) if text.parse::<i64>().is_ok_and(|n| n.to_string() == text) => {
+                    visitor.visit_i64(self.number()?)
                 }
                 (text, _) => visitor.visit_str(text),
             },
@@ -145,17 +160,23 @@ impl<'de> de::Deserializer<'de> for NodeDeserializer<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        let node = self.0;
+        let node = self.untagged()?;
         let Some(elements) = node.elements() else {
-            return Err(Misfit::new(node.pos, format!("A {} stands where a list must stand", node.kind_name())));
+            return Err(Misfit::new(
+                node.pos,
+                format!("A {} stands where a list must stand", node.kind_name()),
+            ));
         };
         visitor.visit_seq(Elements(elements.iter())).map_err(|err: Misfit| err.at(node.pos))
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Misfit> {
-        let node = self.0;
+        let node = self.untagged()?;
         let Some(entries) = node.entries() else {
-            return Err(Misfit::new(node.pos, format!("A {} stands where a mapping must stand", node.kind_name())));
+            return Err(Misfit::new(
+                node.pos,
+                format!("A {} stands where a mapping must stand", node.kind_name()),
+            ));
         };
         let access = Entries { rest: entries.iter(), value: None };
         visitor.visit_map(access).map_err(|err: Misfit| err.at(node.pos))
@@ -203,7 +224,10 @@ struct Elements<'a>(std::slice::Iter<'a, Node>);
 impl<'de> de::SeqAccess<'de> for Elements<'_> {
     type Error = Misfit;
 
-    fn next_element_seed<T: de::DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Misfit> {
+    fn next_element_seed<T: de::DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Misfit> {
         let Some(node) = self.0.next() else { return Ok(None) };
         seed.deserialize(NodeDeserializer(node)).map(Some).map_err(|err| err.at(node.pos))
     }

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talos_config::{Limits, Node, Pos, YamlDocument, read_stream};
+use talos_config::{Limits, Node, NodeKind, Pos, YamlDocument, read_stream};
 
 use crate::ApiVersion;
 use crate::de::from_node;
@@ -120,11 +120,7 @@ pub fn is_own(node: &Node) -> bool {
 
 /// Splits a file into the document of our own and the rest.
 pub(crate) fn split<H: serde::de::DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<Source<H>, Finding> {
-    if let Some(pos) = template(bytes) {
-        let help = "write the values, or a reference to a secret; a value for many machines stands in a fragment";
-        return Err(Finding::error(path, pos, codes::TEMPLATE, "The file is a template, and nothing is templated", help));
-    }
-    let documents = read_stream(bytes, &Limits::default()).map_err(|err| unreadable(path, &err))?;
+    let documents = documents(path, bytes)?;
     let own: Vec<&YamlDocument> =
         documents.iter().filter(|doc| doc.root.as_ref().is_some_and(is_own)).collect();
     let Some(first) = documents.first().filter(|_| !own.is_empty()) else {
@@ -144,17 +140,53 @@ pub(crate) fn split<H: serde::de::DeserializeOwned>(path: &str, bytes: &[u8]) ->
     Ok(Source { path: path.to_owned(), header: Some(header), body })
 }
 
-/// Where a template action begins, if the file has one outside of a value that could hold it.
-fn template(bytes: &[u8]) -> Option<Pos> {
+/// The documents of a file, which is no template.
+fn documents(path: &str, bytes: &[u8]) -> Result<Vec<YamlDocument>, Finding> {
+    let action = |pos: Pos| {
+        let message = "The file is a template, and nothing is templated";
+        let help =
+            "write the values, or a reference to a secret; a value for many machines stands in a fragment";
+        Finding::error(path, pos, codes::TEMPLATE, message, help)
+    };
+    let documents = read_stream(bytes, &Limits::default()).map_err(|err| {
+        let near = err.pos().and_then(|pos| action_near(bytes, pos));
+        near.map_or_else(|| unreadable(path, &err), action)
+    })?;
+    match documents.iter().filter_map(|document| document.root.as_ref()).find_map(action_in) {
+        Some(pos) => Err(action(pos)),
+        None => Ok(documents),
+    }
+}
+
+/// A template action that reads as YAML: `{{ x }}` is a mapping with a mapping as its key. Texts may hold what they
+/// like, so manifests and scripts with templates of their own pass.
+fn action_in(root: &Node) -> Option<Pos> {
+    let mut found = None;
+    root.walk(&mut |node| {
+        if let NodeKind::Mapping(entries) = &node.kind
+            && entries.iter().any(|(key, _)| matches!(key.kind, NodeKind::Mapping(_)))
+        {
+            found.get_or_insert(node.pos);
+        }
+    });
+    found
+}
+
+/// A template action that made a file unreadable: where a value could begin, on the line of the error or the one before.
+fn action_near(bytes: &[u8], error: Pos) -> Option<Pos> {
     let text = String::from_utf8_lossy(bytes);
-    for (index, line) in text.lines().enumerate() {
-        let trimmed = line.trim_start();
-        // a flow mapping inside a flow mapping is never written like this by hand
-        let hit = ["{{", "{%"].iter().find(|open| trimmed.starts_with(**open)).map(|_| line.len() - trimmed.len());
-        let value = line.find(": {{").map(|at| at + 2);
-        if let Some(at) = hit.or(value) {
-            let column = line[..at].chars().count() + 1;
-            return Some(Pos { line: index as u32 + 1, column: column as u32 });
+    let near = text
+        .lines()
+        .zip(1..)
+        .filter(|(_, number)| (error.line.saturating_sub(1)..=error.line).contains(number));
+    for (line, number) in near {
+        let open = ["{{", "{%"].iter().filter_map(|open| line.find(open)).min();
+        let begins = |at: &usize| {
+            let before = line[..*at].trim_end();
+            before.is_empty() || before.ends_with([':', '-', ','])
+        };
+        if let Some(at) = open.filter(begins) {
+            return Some(Pos { line: number, column: line[..at].chars().count() as u32 + 1 });
         }
     }
     None
@@ -175,11 +207,14 @@ pub(crate) fn misfit_finding(path: &str, misfit: crate::de::Misfit) -> Finding {
 /// # Errors
 /// What does not fit, with its place.
 pub fn read_own<T: serde::de::DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Finding> {
-    let documents = read_stream(bytes, &Limits::default()).map_err(|err| unreadable(path, &err))?;
-    let mut roots = documents.iter().filter_map(|doc| doc.root.as_ref());
-    let (Some(node), None) = (roots.next(), roots.next()) else {
+    let documents = documents(path, bytes)?;
+    let mut full = documents.iter().filter_map(|document| Some((document.pos, document.root.as_ref()?)));
+    let (first, second) = (full.next(), full.next());
+    let (Some((_, node)), None) = (first, second) else {
         let message = "One document must stand here";
-        return Err(Finding::error(path, TOP, codes::WRONG_VALUE, message, "see the file's schema under schema/"));
+        let pos = second.map_or(TOP, |(pos, _)| pos);
+        let help = "see the file's schema under schema/";
+        return Err(Finding::error(path, pos, codes::WRONG_VALUE, message, help));
     };
     from_node(node).map_err(|misfit| misfit_finding(path, misfit))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bronzeward_git::allowed_signers::AllowedSigners;
+use bronzeward_git::allowed_signers::{AllowedSigner, AllowedSigners};
 use talos_config::Pos;
 
 use crate::canonical;
@@ -10,6 +10,7 @@ use crate::cluster::{Cluster, Rollout};
 use crate::files::Files;
 use crate::finding::{Finding, Findings, TOP, codes};
 use crate::fragment::read_own;
+use crate::place::place;
 use crate::repository::{ActorRole, Principal, PrincipalKind, Repository};
 
 /// The repository's own file.
@@ -18,6 +19,9 @@ pub const REPOSITORY_FILE: &str = "bronzeward.yaml";
 pub const SIGNERS_FILE: &str = "allowed_signers";
 /// The folder of the installation key.
 pub const INSTALLATION: &str = "installation";
+
+/// In which namespace approvals are signed.
+const APPROVAL_NAMESPACE: &str = "bronzeward-approval";
 
 /// `bronzeward.yaml`, `allowed_signers`, `installation/` and the rollout rules of one commit.
 #[derive(Clone, Debug)]
@@ -41,14 +45,17 @@ impl Governance {
     /// What is wrong with it, by place.
     pub fn load(files: &Files) -> Result<Governance, Findings> {
         let mut findings = Findings::default();
-        let repository = required(files, REPOSITORY_FILE, &mut findings)
-            .and_then(|bytes| read_own::<Repository>(REPOSITORY_FILE, bytes).map_err(|f| findings.push(f)).ok());
+        let repository = required(files, REPOSITORY_FILE, &mut findings).and_then(|bytes| {
+            read_own::<Repository>(REPOSITORY_FILE, bytes).map_err(|f| findings.push(f)).ok()
+        });
         let signers = required(files, SIGNERS_FILE, &mut findings).and_then(|bytes| {
             let read = AllowedSigners::parse(bytes);
             read.map_err(|err| {
                 let pos = Pos { line: err.line as u32, column: 1 };
                 let message = err.problem.to_string();
-                findings.push(Finding::error(SIGNERS_FILE, pos, codes::SIGNERS, message, ""));
+                let help =
+                    "correct the line; the format is that of ssh-keygen(1), one principal and one key a line";
+                findings.push(Finding::error(SIGNERS_FILE, pos, codes::SIGNERS, message, help));
             })
             .ok()
         });
@@ -57,7 +64,7 @@ impl Governance {
         let (Some(repository), Some(signers)) = (repository, signers) else { return Err(findings) };
         let governance =
             Governance { digest: digest(files, &rollouts), repository, signers, installation, rollouts };
-        governance.check(&mut findings);
+        governance.check(files, &mut findings);
         if findings.has_errors() { Err(findings) } else { Ok(governance) }
     }
 
@@ -85,9 +92,10 @@ impl Governance {
             .collect()
     }
 
-    fn check(&self, findings: &mut Findings) {
-        let mut report = |message: String, help: &str| {
-            findings.push(Finding::error(REPOSITORY_FILE, TOP, codes::POLICY, message, help));
+    fn check(&self, files: &Files, findings: &mut Findings) {
+        let mut report = |steps: &[&str], message: String, help: &str| {
+            let pos = place(files, REPOSITORY_FILE, steps);
+            findings.push(Finding::error(REPOSITORY_FILE, pos, codes::POLICY, message, help));
         };
         let policy = &self.repository.policy;
         let approvers: Vec<&str> = policy
@@ -95,23 +103,34 @@ impl Governance {
             .keys()
             .map(String::as_str)
             .filter(|email| self.may(email, ActorRole::Approver))
-            .filter(|email| self.signers.lines().iter().any(|line| line.principal == **email))
+            .filter(|email| {
+                self.signers.lines().iter().any(|line| line.principal == **email && approves(line))
+            })
             .collect();
-        for (what, count) in [("configuration", policy.approvals.configuration), ("governance", policy.approvals.governance)] {
+        for (what, count) in
+            [("configuration", policy.approvals.configuration), ("governance", policy.approvals.governance)]
+        {
             if count == 0 || count as usize > approvers.len() {
                 report(
-                    format!("`policy.approvals.{what}` asks for {count} approvers, {} could approve", approvers.len()),
-                    "an approver is a human with the role `approver` and a key in allowed_signers",
+                    &["policy", "approvals", what],
+                    format!(
+                        "`policy.approvals.{what}` asks for {count} approvers, {} could approve",
+                        approvers.len()
+                    ),
+                    "an approver is a human with the role `approver` and a key in allowed_signers that may sign approvals",
                 );
             }
         }
         for (email, who) in &policy.principals {
-            let held = [ActorRole::Approver, ActorRole::RecoveryAdmin].into_iter().find(|role| who.has(*role));
+            let held =
+                [ActorRole::Approver, ActorRole::RecoveryAdmin].into_iter().find(|role| who.has(*role));
             if who.kind == PrincipalKind::Automation && held.is_some() {
-                report(format!("`{email}` is automation and holds a role for people"), "take the role away");
+                let message = format!("`{email}` is automation and holds a role for people");
+                report(&["policy", "principals", email], message, "take the role away");
             }
             if who.has(ActorRole::Reconciler) && who.roles.len() > 1 {
                 report(
+                    &["policy", "principals", email],
                     format!("`{email}` is a reconciler and holds other roles"),
                     "a reconciler signs state commits and nothing else",
                 );
@@ -128,6 +147,11 @@ impl Governance {
     }
 }
 
+/// May the key of a line sign approvals?
+fn approves(line: &AllowedSigner) -> bool {
+    line.namespaces.as_ref().is_none_or(|names| names.iter().any(|name| name == APPROVAL_NAMESPACE))
+}
+
 fn required<'a>(files: &'a Files, path: &str, findings: &mut Findings) -> Option<&'a [u8]> {
     let found = files.get(path);
     if found.is_none() {
@@ -141,7 +165,11 @@ fn installation(files: &Files, findings: &mut Findings) -> BTreeMap<String, Vec<
     let mut keys = BTreeMap::new();
     for (path, bytes) in files.below(INSTALLATION) {
         let id = path.strip_prefix("installation/").and_then(|name| name.strip_suffix(".age"));
-        let sound = |id: &str| id.len() == 17 && id.starts_with('k') && id[1..].bytes().all(|b| b.is_ascii_hexdigit());
+        let sound = |id: &str| {
+            id.len() == 17
+                && id.starts_with('k')
+                && id[1..].bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        };
         match id.filter(|id| sound(id)) {
             Some(id) => {
                 keys.insert(id.to_owned(), bytes.to_vec());
@@ -167,7 +195,9 @@ fn installation(files: &Files, findings: &mut Findings) -> BTreeMap<String, Vec<
 fn rollouts(files: &Files) -> BTreeMap<String, Rollout> {
     let mut out = BTreeMap::new();
     for (path, bytes) in files.below("clusters") {
-        let Some(cluster) = path.strip_prefix("clusters/").and_then(|rest| rest.strip_suffix("/cluster.yaml")) else {
+        let Some(cluster) =
+            path.strip_prefix("clusters/").and_then(|rest| rest.strip_suffix("/cluster.yaml"))
+        else {
             continue;
         };
         if !cluster.contains('/')

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::de::DeserializeOwned;
 
-use crate::cluster::{Assignment, Cluster, Machine, Profile};
+use crate::cluster::{Assignment, Cluster, Identity, Machine, Profile, Wave};
 use crate::files::Files;
 use crate::finding::{Finding, Findings, TOP, codes};
 use crate::fragment::{Base, FragmentHeader, Source, read_own, split};
 use crate::governance::{Governance, REPOSITORY_FILE};
 use crate::lock::SecretsLock;
 use crate::name::{Layer, Name};
+use crate::place::place;
+use crate::selection::Look;
 
 /// A shared thing and a cluster's own live in one space of names.
 pub type Fragments = BTreeMap<(Layer, Name), Source<FragmentHeader>>;
@@ -55,6 +57,15 @@ impl Intent {
     /// # Errors
     /// What is wrong, when anything refuses.
     pub fn load(files: &Files) -> Result<Intent, Findings> {
+        match Intent::read(files) {
+            (Some(intent), findings) if !findings.has_errors() => Ok(intent),
+            (_, findings) => Err(findings),
+        }
+    }
+
+    /// Reads a whole tree as far as it can be read: what has findings may be missing in it. Without governance there
+    /// is nothing to go by.
+    pub fn read(files: &Files) -> (Option<Intent>, Findings) {
         let mut reader = Reader { files, findings: Findings::default() };
         for (path, what) in files.odd().filter(|(path, _)| is_ours(path)) {
             let message = format!("Here stands {what}");
@@ -64,68 +75,116 @@ impl Intent {
         let fragments = reader.fragments("fragments");
         let profiles = reader.profiles("profiles");
         let clusters = reader.clusters();
-        let Some(governance) = governance else { return Err(reader.findings) };
+        let Some(governance) = governance else { return (None, reader.findings) };
         let intent = Intent { governance, fragments, profiles, clusters };
-        intent.check(&mut reader.findings);
-        if reader.findings.has_errors() { Err(reader.findings) } else { Ok(intent) }
+        intent.check(files, &mut reader.findings);
+        (Some(intent), reader.findings)
     }
 
-    fn check(&self, findings: &mut Findings) {
-        let requires = &self.governance.repository.requires;
-        let ours = semver::Version::parse(env!("CARGO_PKG_VERSION")).ok();
-        let fits = semver::VersionReq::parse(requires).ok().zip(ours).map(|(req, ours)| req.matches(&ours));
-        if fits != Some(true) {
-            let message =
-                format!("The repository requires the tool version `{requires}`, this is {}", env!("CARGO_PKG_VERSION"));
-            let help = "use a version that fits, or change `requires`";
-            findings.push(Finding::error(REPOSITORY_FILE, TOP, codes::REQUIRES, message, help));
-        }
-        let mut identities: BTreeMap<&str, String> = BTreeMap::new();
+    fn check(&self, files: &Files, findings: &mut Findings) {
+        self.check_requires(files, findings);
+        let mut identities: BTreeMap<String, String> = BTreeMap::new();
         for (name, cluster) in &self.clusters {
-            self.check_names(name, cluster, findings);
+            self.check_names(files, name, cluster, findings);
+            check_rollout(files, name, cluster, findings);
             for (machine, file) in &cluster.machines {
                 let path = format!("clusters/{name}/machines/{machine}.yaml");
-                let ids = [Some(file.identity.node.as_str()), file.identity.uuid.as_deref()];
-                for id in ids.into_iter().flatten() {
-                    if let Some(other) = identities.insert(id, path.clone()) {
-                        let message = format!("The identity `{id}` is also that of {other}");
-                        let help = "one machine has one name; remove one of the two files";
-                        findings.push(Finding::error(&path, TOP, codes::DUPLICATE, message, help));
-                    }
-                }
-                if !cluster.assignments.contains_key(machine) {
+                check_identity(files, &path, &file.identity, &mut identities, findings);
+                let assignment = format!("clusters/{name}/assignments/{machine}.yaml");
+                if files.get(&assignment).is_none() {
                     let message = format!("The machine `{machine}` has no assignment");
-                    let help = format!("write clusters/{name}/assignments/{machine}.yaml, or `bronzeward import {machine}`");
+                    let help = format!("write {assignment}, or `bronzeward import {machine}`");
                     findings.push(Finding::warning(&path, TOP, codes::MISSING_REFERENCE, message, help));
                 }
             }
         }
     }
 
-    fn check_names(&self, name: &Name, cluster: &ClusterIntent, findings: &mut Findings) {
+    fn check_requires(&self, files: &Files, findings: &mut Findings) {
+        let requires = &self.governance.repository.requires;
+        let ours = semver::Version::parse(env!("CARGO_PKG_VERSION")).ok();
+        let fits = semver::VersionReq::parse(requires).ok().zip(ours).map(|(req, ours)| req.matches(&ours));
+        if fits != Some(true) {
+            let message = format!(
+                "The repository requires the tool version `{requires}`, this is {}",
+                env!("CARGO_PKG_VERSION")
+            );
+            let help = "use a version that fits, or change `requires`";
+            let pos = place(files, REPOSITORY_FILE, &["requires"]);
+            findings.push(Finding::error(REPOSITORY_FILE, pos, codes::REQUIRES, message, help));
+        }
+    }
+
+    fn check_names(&self, files: &Files, name: &Name, cluster: &ClusterIntent, findings: &mut Findings) {
         for (key, source) in &cluster.fragments {
             if let Some(other) = self.fragments.get(key) {
                 let message = format!("The fragment `{}/{}` is also shared, in {}", key.0, key.1, other.path);
-                findings.push(Finding::error(&source.path, TOP, codes::DUPLICATE, message, "rename one of the two"));
+                findings.push(Finding::error(
+                    &source.path,
+                    TOP,
+                    codes::DUPLICATE,
+                    message,
+                    "rename one of the two",
+                ));
             }
         }
         for profile in cluster.profiles.keys().filter(|profile| self.profiles.contains_key(*profile)) {
             let path = format!("clusters/{name}/profiles/{profile}.yaml");
             let message = format!("The profile `{profile}` is also shared, in profiles/{profile}.yaml");
-            findings.push(Finding::error(path, TOP, codes::DUPLICATE, message, "rename one of the two"));
+            let pos = place(files, &path, &["name"]);
+            findings.push(Finding::error(path, pos, codes::DUPLICATE, message, "rename one of the two"));
         }
         for machine in cluster.assignments.keys() {
-            if let Err(more) = self.selection(name, machine) {
+            if let Err(more) = self.select(name, machine, Look(Some(files))) {
                 findings.extend(more);
             }
         }
     }
 }
 
+/// One identity, one machine, whatever the letters of its UUID are written in.
+fn check_identity(
+    files: &Files,
+    path: &str,
+    identity: &Identity,
+    seen: &mut BTreeMap<String, String>,
+    findings: &mut Findings,
+) {
+    let uuid = identity.uuid.as_ref().map(|uuid| ("uuid", uuid.to_ascii_lowercase()));
+    for (key, id) in [("node", identity.node.clone())].into_iter().chain(uuid) {
+        let pos = place(files, path, &["identity", key]);
+        if id.is_empty() {
+            let message = format!("The identity's `{key}` is empty");
+            let help = "write what Talos reports, or leave out a `uuid` that the platform does not have";
+            findings.push(Finding::error(path, pos, codes::WRONG_VALUE, message, help));
+        } else if let Some(other) = seen.insert(id.clone(), path.to_owned()) {
+            let message = format!("The identity `{id}` is also that of {other}");
+            let help = "one machine has one name; remove one of the two files";
+            findings.push(Finding::error(path, pos, codes::DUPLICATE, message, help));
+        }
+    }
+}
+
+/// Every wave has one place in the order, else a machine would have none, or two.
+fn check_rollout(files: &Files, name: &Name, cluster: &ClusterIntent, findings: &mut Findings) {
+    let mut order = cluster.cluster.rollout.order.clone();
+    order.sort();
+    if order != [Wave::Workers, Wave::Controlplanes] {
+        let path = format!("clusters/{name}/cluster.yaml");
+        let pos = place(files, &path, &["rollout", "order"]);
+        let help = "write `workers` and `controlplanes`, each once, the first one first";
+        let message = "The order does not name every wave once";
+        findings.push(Finding::error(path, pos, codes::WRONG_VALUE, message, help));
+    }
+}
+
 /// Does a path belong to what Bronzeward reads?
 fn is_ours(path: &str) -> bool {
     let first = path.split('/').next().unwrap_or_default();
-    matches!(first, "bronzeward.yaml" | "allowed_signers" | "installation" | "fragments" | "profiles" | "clusters")
+    matches!(
+        first,
+        "bronzeward.yaml" | "allowed_signers" | "installation" | "fragments" | "profiles" | "clusters"
+    )
 }
 
 struct Reader<'a> {
@@ -153,33 +212,44 @@ impl Reader<'_> {
                 None
             }
             None => {
-                self.report(path, codes::UNKNOWN_FILE, "No such file is expected here", "only <name>.yaml files stand here");
+                self.report(
+                    path,
+                    codes::UNKNOWN_FILE,
+                    "No such file is expected here",
+                    "only <name>.yaml files stand here",
+                );
                 None
             }
         }
     }
 
-    fn same_name(&mut self, path: &str, file: &Name, inside: &Name) {
+    fn same_name(&mut self, path: &str, key: &str, file: &Name, inside: &Name) {
         if file != inside {
             let message = format!("The file is named `{file}`, inside stands `{inside}`");
-            self.report(path, codes::NAME_MISMATCH, message, "make them equal");
+            let pos = place(self.files, path, &[key]);
+            self.findings.push(Finding::error(path, pos, codes::NAME_MISMATCH, message, "make them equal"));
         }
     }
 
-    fn named<T: DeserializeOwned>(&mut self, folder: &str, name_of: fn(&T) -> &Name) -> BTreeMap<Name, T> {
+    fn named<T: DeserializeOwned>(
+        &mut self,
+        folder: &str,
+        key: &str,
+        name_of: fn(&T) -> &Name,
+    ) -> BTreeMap<Name, T> {
         let files = self.files;
         let mut out = BTreeMap::new();
         for (path, bytes) in files.below(folder) {
             let Some(name) = self.file_name(folder, path) else { continue };
             let Some(read) = self.own::<T>(path, bytes) else { continue };
-            self.same_name(path, &name, name_of(&read));
+            self.same_name(path, key, &name, name_of(&read));
             out.insert(name, read);
         }
         out
     }
 
     fn profiles(&mut self, folder: &str) -> BTreeMap<Name, Profile> {
-        self.named(folder, |profile: &Profile| &profile.name)
+        self.named(folder, "name", |profile: &Profile| &profile.name)
     }
 
     fn fragments(&mut self, folder: &str) -> Fragments {
@@ -190,11 +260,21 @@ impl Reader<'_> {
             let layer = match rest.split_once('/').map(|(layer, _)| layer.parse::<Layer>()) {
                 Some(Ok(layer)) => layer,
                 Some(Err(err)) => {
-                    self.report(path, codes::UNKNOWN_FILE, err.to_string(), "move the file into a layer's folder");
+                    self.report(
+                        path,
+                        codes::UNKNOWN_FILE,
+                        err.to_string(),
+                        "move the file into a layer's folder",
+                    );
                     continue;
                 }
                 None => {
-                    self.report(path, codes::UNKNOWN_FILE, "A fragment stands in no layer", "move it into a layer's folder");
+                    self.report(
+                        path,
+                        codes::UNKNOWN_FILE,
+                        "A fragment stands in no layer",
+                        "move it into a layer's folder",
+                    );
                     continue;
                 }
             };
@@ -217,7 +297,7 @@ impl Reader<'_> {
             match split::<Base>(path, bytes) {
                 Ok(source) => {
                     if let Some(header) = &source.header {
-                        self.same_name(path, &name, &header.name);
+                        self.same_name(path, "name", &name, &header.name);
                     }
                     out.insert(name, source);
                 }
@@ -270,15 +350,16 @@ impl Reader<'_> {
             Some(bytes) => self.own(&lock_path, bytes),
             None => Some(SecretsLock::default()),
         };
-        let machines = self.named(&format!("{folder}/machines"), |machine: &Machine| &machine.name);
-        let assignments = self.named(&format!("{folder}/assignments"), |file: &Assignment| &file.machine);
+        let machines = self.named(&format!("{folder}/machines"), "name", |machine: &Machine| &machine.name);
+        let assignments =
+            self.named(&format!("{folder}/assignments"), "machine", |file: &Assignment| &file.machine);
         let fragments = self.fragments(&format!("{folder}/fragments"));
         let profiles = self.profiles(&format!("{folder}/profiles"));
         let bases = self.bases(&format!("{folder}/bases"));
         let secret_files = self.secret_files(folder);
         self.unknown(folder);
         let (cluster, lock) = (cluster?, lock?);
-        self.same_name(&path, name, &cluster.name);
+        self.same_name(&path, "name", name, &cluster.name);
         Some(ClusterIntent { cluster, machines, assignments, fragments, profiles, bases, lock, secret_files })
     }
 
@@ -288,25 +369,44 @@ impl Reader<'_> {
         let mut out = BTreeMap::new();
         for (path, _) in files.below(&root) {
             let rest = path[root.len() + 1..].strip_suffix(".age").and_then(|rest| rest.rsplit_once('/'));
-            let parsed = rest.and_then(|(name, version)| Some((name.to_owned(), version.parse::<u64>().ok()?)));
+            let parsed =
+                rest.and_then(|(name, version)| Some((name.to_owned(), version.parse::<u64>().ok()?)));
             match parsed.filter(|(_, version)| path.ends_with(&format!("/{version}.age"))) {
                 Some(key) => {
                     out.insert(key, path.to_owned());
                 }
-                None => self.report(path, codes::UNKNOWN_FILE, "No such file is expected here", "a secret's file is secrets/<name>/<version>.age"),
+                None => self.report(
+                    path,
+                    codes::UNKNOWN_FILE,
+                    "No such file is expected here",
+                    "a secret's file is secrets/<name>/<version>.age",
+                ),
             }
         }
         out
     }
 
     fn unknown(&mut self, folder: &str) {
-        const KNOWN: [&str; 8] =
-            ["cluster.yaml", "secrets.lock.yaml", "machines", "assignments", "fragments", "profiles", "bases", "secrets"];
+        const KNOWN: [&str; 8] = [
+            "cluster.yaml",
+            "secrets.lock.yaml",
+            "machines",
+            "assignments",
+            "fragments",
+            "profiles",
+            "bases",
+            "secrets",
+        ];
         let files = self.files;
         for (path, _) in files.below(folder) {
             let first = path[folder.len() + 1..].split('/').next().unwrap_or_default();
             if !KNOWN.contains(&first) {
-                self.report(path, codes::UNKNOWN_FILE, "No such file is expected here", "see the layout in the documentation");
+                self.report(
+                    path,
+                    codes::UNKNOWN_FILE,
+                    "No such file is expected here",
+                    "see the layout in the documentation",
+                );
             }
         }
     }

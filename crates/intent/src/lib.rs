@@ -14,6 +14,7 @@ pub mod governance;
 pub mod intent;
 pub mod lock;
 pub mod name;
+mod place;
 pub mod repository;
 pub mod selection;
 pub mod yaml_text;

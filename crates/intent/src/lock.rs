@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::ApiVersion;
+use crate::yaml_text::{quoted, scalar_text};
 
 /// `clusters/<cluster>/secrets.lock.yaml`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -15,8 +16,8 @@ pub struct SecretsLock {
     pub api_version: ApiVersion,
     /// Always `SecretsLock`.
     pub kind: SecretsLockKind,
-    /// Secrets by name.
-    #[serde(default)]
+    /// Secrets by name: segments of lower-case letters, digits and inner hyphens, joined by `/`.
+    #[serde(default, deserialize_with = "by_name")]
     pub secrets: BTreeMap<String, LockedSecret>,
 }
 
@@ -40,10 +41,12 @@ impl SecretsLock {
         }
         out.push_str("secrets:\n");
         for (name, secret) in &self.secrets {
-            let fields = secret.fields.iter().map(|field| format!("{field:?}")).collect::<Vec<_>>().join(", ");
+            let fields = secret.fields.iter().map(|field| quoted(field)).collect::<Vec<_>>().join(", ");
             let kind = secret.kind.as_str();
-            let (version, value) = (secret.version, &secret.value);
-            out.push_str(&format!("  {name}: {{version: {version}, kind: {kind}, fields: [{fields}], value: {value:?}}}\n"));
+            let (name, version, value) = (scalar_text(name), secret.version, quoted(&secret.value));
+            out.push_str(&format!(
+                "  {name}: {{version: {version}, kind: {kind}, fields: [{fields}], value: {value}}}\n"
+            ));
         }
         out
     }
@@ -61,6 +64,8 @@ pub enum SecretsLockKind {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct LockedSecret {
     /// The version in use, from 1.
+    #[serde(deserialize_with = "from_one")]
+    #[schemars(range(min = 1))]
     pub version: u64,
     /// What kind of value it is.
     pub kind: SecretKind,
@@ -68,6 +73,37 @@ pub struct LockedSecret {
     pub fields: Vec<String>,
     /// The keyed digest of the value.
     pub value: String,
+}
+
+/// The name of a secret, as references write it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Named(String);
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Named, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        let segment = |part: &str| {
+            !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-')
+        };
+        if text.len() <= 200 && text.split('/').all(segment) {
+            return Ok(Named(text));
+        }
+        let message = "no secret has this name: use lower-case segments joined by `/`, as in files/wifi";
+        Err(de::Error::custom(message))
+    }
+}
+
+fn by_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, LockedSecret>, D::Error> {
+    let read = BTreeMap::<Named, LockedSecret>::deserialize(deserializer)?;
+    Ok(read.into_iter().map(|(name, secret)| (name.0, secret)).collect())
+}
+
+fn from_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        0 => Err(de::Error::custom("versions count from 1")),
+        version => Ok(version),
+    }
 }
 
 /// What kind of value a secret is.

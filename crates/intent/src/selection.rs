@@ -1,10 +1,14 @@
 //! Which files compose a machine, and in which order.
 
+use talos_config::Pos;
+
 use crate::cluster::{Assignment, Profile};
+use crate::files::Files;
 use crate::finding::{Finding, Findings, TOP, codes};
 use crate::fragment::{Base, FragmentHeader, Source};
 use crate::intent::{ClusterIntent, Intent};
 use crate::name::{Layer, Name};
+use crate::place::place;
 
 /// One selected fragment.
 #[derive(Clone, Copy, Debug)]
@@ -38,26 +42,48 @@ impl Intent {
     ///
     /// # Errors
     /// What is named and does not exist. A machine without an assignment or a base is such a finding.
-    pub fn selection<'a>(&'a self, cluster_name: &Name, machine: &'a Name) -> Result<Selection<'a>, Findings> {
+    pub fn selection<'a>(
+        &'a self,
+        cluster_name: &Name,
+        machine: &'a Name,
+    ) -> Result<Selection<'a>, Findings> {
+        self.select(cluster_name, machine, Look(None))
+    }
+
+    /// The same, with the files at hand to say where something is wrong.
+    pub(crate) fn select<'a>(
+        &'a self,
+        cluster_name: &Name,
+        machine: &'a Name,
+        look: Look<'_>,
+    ) -> Result<Selection<'a>, Findings> {
         let mut findings = Findings::default();
         let assignment_path = format!("clusters/{cluster_name}/assignments/{machine}.yaml");
-        let missing = |message: String, help: &str| {
-            Findings::from(Finding::error(&assignment_path, TOP, codes::MISSING_REFERENCE, message, help))
+        let missing = |steps: &[&str], message: String, help: &str| {
+            let pos = look.place(&assignment_path, steps);
+            Findings::from(Finding::error(&assignment_path, pos, codes::MISSING_REFERENCE, message, help))
         };
         let Some(cluster) = self.clusters.get(cluster_name) else {
-            return Err(missing(format!("There is no cluster `{cluster_name}`"), "name one that exists"));
+            return Err(missing(
+                &[],
+                format!("There is no cluster `{cluster_name}`"),
+                "name one that exists",
+            ));
         };
         let Some(assignment) = cluster.assignments.get(machine) else {
-            return Err(missing(format!("The machine `{machine}` has no assignment"), "write the file"));
+            return Err(missing(&[], format!("The machine `{machine}` has no assignment"), "write the file"));
         };
-        if !cluster.machines.contains_key(machine) {
-            findings.extend(missing(format!("There is no machine `{machine}`"), "name one that exists, or remove the file"));
+        let unread =
+            |folder: &str, name: &Name| look.has(&format!("clusters/{cluster_name}/{folder}/{name}.yaml"));
+        if !cluster.machines.contains_key(machine) && !unread("machines", machine) {
+            let help = "name one that exists, or remove the file";
+            findings.extend(missing(&["machine"], format!("There is no machine `{machine}`"), help));
         }
         let base_name = assignment.base.as_ref().unwrap_or(machine);
         let base = cluster.bases.get(base_name);
-        if base.is_none() {
+        if base.is_none() && !unread("bases", base_name) {
             let help = format!("`bronzeward import {machine}` makes it");
-            findings.extend(missing(format!("There is no base `{base_name}`"), &help));
+            findings.extend(missing(&["base"], format!("There is no base `{base_name}`"), &help));
         }
         let mut reads = vec![
             format!("clusters/{cluster_name}/cluster.yaml"),
@@ -66,7 +92,8 @@ impl Intent {
             assignment_path.clone(),
         ];
         reads.extend(base.map(|base| base.path.clone()));
-        let mut order = Order { intent: self, cluster, cluster_name, findings: &mut findings, reads: &mut reads };
+        let mut order =
+            Order { intent: self, cluster, cluster_name, look, findings: &mut findings, reads: &mut reads };
         let fragments = order.fragments(assignment, &assignment_path);
         match base {
             Some(base) if !findings.has_errors() => {
@@ -79,10 +106,26 @@ impl Intent {
     }
 }
 
+/// The files from which an intent is being read, if it is: they know places, and what is there and could not be read
+/// (which is a finding of its own, so it is not missing).
+#[derive(Clone, Copy)]
+pub(crate) struct Look<'a>(pub(crate) Option<&'a Files>);
+
+impl Look<'_> {
+    fn place(self, path: &str, steps: &[&str]) -> Pos {
+        self.0.map_or(TOP, |files| place(files, path, steps))
+    }
+
+    fn has(self, path: &str) -> bool {
+        self.0.is_some_and(|files| files.get(path).is_some())
+    }
+}
+
 struct Order<'a, 'b> {
     intent: &'a Intent,
     cluster: &'a ClusterIntent,
     cluster_name: &'b Name,
+    look: Look<'b>,
     findings: &'b mut Findings,
     reads: &'b mut Vec<String>,
 }
@@ -93,10 +136,17 @@ impl<'a> Order<'a, '_> {
         for name in &assignment.profiles {
             let own = self.cluster.profiles.get(name);
             let Some(profile) = own.or_else(|| self.intent.profiles.get(name)) else {
-                self.missing(path, format!("There is no profile `{name}`"));
+                if self.unread(&format!("profiles/{name}.yaml")) {
+                    continue;
+                }
+                self.missing(path, &["profiles", name.as_str()], format!("There is no profile `{name}`"));
                 continue;
             };
-            let folder = if own.is_some() { format!("clusters/{}/profiles", self.cluster_name) } else { "profiles".into() };
+            let folder = if own.is_some() {
+                format!("clusters/{}/profiles", self.cluster_name)
+            } else {
+                "profiles".into()
+            };
             profiles.push((profile, format!("{folder}/{name}.yaml")));
         }
         self.reads.extend(profiles.iter().map(|(_, path)| path.clone()));
@@ -121,13 +171,23 @@ impl<'a> Order<'a, '_> {
                     self.reads.push(source.path.clone());
                     out.push(Selected { layer, name, source });
                 }
-                None => self.missing(path, format!("There is no fragment `{layer}/{name}`")),
+                None if self.unread(&format!("fragments/{layer}/{name}.yaml")) => {}
+                None => {
+                    let steps = ["fragments", layer.as_str(), name.as_str()];
+                    self.missing(path, &steps, format!("There is no fragment `{layer}/{name}`"));
+                }
             }
         }
     }
 
-    fn missing(&mut self, path: &str, message: String) {
+    /// Is there such a file, shared or the cluster's own, that could not be read?
+    fn unread(&self, path: &str) -> bool {
+        self.look.has(path) || self.look.has(&format!("clusters/{}/{path}", self.cluster_name))
+    }
+
+    fn missing(&mut self, path: &str, steps: &[&str], message: String) {
+        let pos = self.look.place(path, steps);
         let help = "correct the name, or write the file";
-        self.findings.push(Finding::error(path, TOP, codes::MISSING_REFERENCE, message, help));
+        self.findings.push(Finding::error(path, pos, codes::MISSING_REFERENCE, message, help));
     }
 }

@@ -76,7 +76,7 @@ fn flat(value: &Value) -> String {
 }
 
 /// A text, plain when nothing else could be read in it, else in double quotes as JSON writes it.
-fn scalar_text(text: &str) -> String {
+pub(crate) fn scalar_text(text: &str) -> String {
     let first = text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'/');
     let inner = |b: u8| b.is_ascii_alphanumeric() || b"/._-+@=,() ".contains(&b);
     let word = text.to_ascii_lowercase();
@@ -84,8 +84,24 @@ fn scalar_text(text: &str) -> String {
     if first && text.bytes().all(inner) && !text.ends_with(' ') && !taken {
         text.to_owned()
     } else {
-        Value::String(text.to_owned()).to_string()
+        quoted(text)
     }
+}
+
+/// A text in double quotes: JSON's notation, which YAML shares, and everything escaped besides that some reader of
+/// YAML takes for a line break or refuses as not printable.
+pub(crate) fn quoted(text: &str) -> String {
+    let json = Value::String(text.to_owned()).to_string();
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -106,6 +122,9 @@ mod tests {
         assert_eq!(read["odd"], value["odd"]);
         assert_eq!(read["on"], "yes");
         assert_eq!(text.lines().next(), Some("name: w1"));
-        assert!(text.contains("items:\n  - a: 1\n    b:\n      - x\n      - \"y: z\"\n  - plain\n"), "{text}");
+        assert!(
+            text.contains("items:\n  - a: 1\n    b:\n      - x\n      - \"y: z\"\n  - plain\n"),
+            "{text}"
+        );
     }
 }

@@ -14,7 +14,13 @@ pub mod gate;
 mod look;
 pub mod nodes;
 pub mod ports;
+pub mod report;
 mod settle;
 mod trees;
 pub mod trouble;
 mod words;
+
+pub use engine::{Due, Engine, Outcome, Setup, World};
+pub use look::{ACCESS, digests};
+pub use report::WatchTarget;
+pub use trouble::Trouble;

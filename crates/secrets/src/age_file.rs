@@ -73,7 +73,9 @@ pub enum AgeError {
     #[error("There is no recipient to encrypt to: give principals a `recipient` in bronzeward.yaml")]
     NoRecipients,
     /// An identity file cannot be used.
-    #[error("The age identity `{path}` cannot be used: an age identity file or an ssh-ed25519 key without passphrase is needed")]
+    #[error(
+        "The age identity `{path}` cannot be used: an age identity file or an ssh-ed25519 key without passphrase is needed"
+    )]
     Identity {
         /// The file.
         path: PathBuf,
@@ -126,7 +128,9 @@ impl FromStr for AgeRecipient {
 ///
 /// # Errors
 /// [`AgeError::Recipient`] for the first that cannot be used, [`AgeError::NoRecipients`] for none.
-pub fn recipients<'a>(of: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Vec<AgeRecipient>, AgeError> {
+pub fn recipients<'a>(
+    of: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Vec<AgeRecipient>, AgeError> {
     let list = of
         .into_iter()
         .map(|(who, text)| text.parse().map_err(|()| AgeError::Recipient { who: who.to_owned() }))
@@ -152,7 +156,9 @@ impl AgeIdentity {
         let bad = || AgeError::Identity { path: path.to_path_buf() };
         if bytes.starts_with(b"-----BEGIN") {
             return match age::ssh::Identity::from_buffer(bytes, None) {
-                Ok(identity @ age::ssh::Identity::Unencrypted(_)) => Ok(AgeIdentity(vec![Box::new(identity)])),
+                Ok(identity @ age::ssh::Identity::Unencrypted(_)) => {
+                    Ok(AgeIdentity(vec![Box::new(identity)]))
+                }
                 _ => Err(bad()),
             };
         }
@@ -187,7 +193,11 @@ fn open(path: &str, sealed: &[u8], identity: &AgeIdentity) -> Result<Zeroizing<V
 ///
 /// # Errors
 /// [`AgeError::Encrypt`].
-pub fn seal_secret(header: &SecretHeader, value: &SecretValue, to: &[AgeRecipient]) -> Result<Vec<u8>, AgeError> {
+pub fn seal_secret(
+    header: &SecretHeader,
+    value: &SecretValue,
+    to: &[AgeRecipient],
+) -> Result<Vec<u8>, AgeError> {
     let path = secret_path(&header.cluster, &header.name, header.version);
     let mut sealed = Sealed { header: header.into(), value: value.expose().to_owned() };
     let plain = Zeroizing::new(serde_json::to_vec(&sealed).expect("BUG: texts and numbers serialize"));
@@ -222,7 +232,11 @@ pub fn read_header(path: &str, bytes: &[u8]) -> Result<(SecretHeader, usize), Ag
 ///
 /// # Errors
 /// [`AgeError`]; nothing of the value is in it.
-pub fn open_secret(wanted: &SecretHeader, bytes: &[u8], identity: &AgeIdentity) -> Result<SecretValue, AgeError> {
+pub fn open_secret(
+    wanted: &SecretHeader,
+    bytes: &[u8],
+    identity: &AgeIdentity,
+) -> Result<SecretValue, AgeError> {
     let path = secret_path(&wanted.cluster, &wanted.name, wanted.version);
     let shape = |problem| AgeError::Shape { path: path.clone(), problem };
     let (header, start) = read_header(&path, bytes)?;
@@ -233,8 +247,16 @@ pub fn open_secret(wanted: &SecretHeader, bytes: &[u8], identity: &AgeIdentity) 
     let sealed: Sealed = serde_json::from_slice(&plain).map_err(|_| shape("its content cannot be read"))?;
     let value = SecretValue::new(sealed.value);
     let inside = sealed.header;
-    let same = (inside.format, &inside.repository, &inside.cluster, &inside.name, inside.version, &inside.kind)
-        == (wanted.format, &wanted.repository, &wanted.cluster, &wanted.name, wanted.version, &wanted.kind);
+    let same =
+        (inside.format, &inside.repository, &inside.cluster, &inside.name, inside.version, &inside.kind)
+            == (
+                wanted.format,
+                &wanted.repository,
+                &wanted.cluster,
+                &wanted.name,
+                wanted.version,
+                &wanted.kind,
+            );
     if same { Ok(value) } else { Err(shape("its content names another secret")) }
 }
 
@@ -255,7 +277,11 @@ pub fn installation_path(id: &str) -> String {
 ///
 /// # Errors
 /// [`AgeError`].
-pub fn open_installation(id: &str, bytes: &[u8], identity: &AgeIdentity) -> Result<InstallationKey, AgeError> {
+pub fn open_installation(
+    id: &str,
+    bytes: &[u8],
+    identity: &AgeIdentity,
+) -> Result<InstallationKey, AgeError> {
     let path = installation_path(id);
     let plain = open(&path, bytes, identity)?;
     let shape = |problem| AgeError::Shape { path: path.clone(), problem };

@@ -85,7 +85,8 @@ impl Walk<'_> {
     }
 
     fn hit(&self, text: &str) -> Option<&'static str> {
-        let equal = |value: &&&SecretValue| value.expose() == text || value.expose().trim_end_matches('\n') == text;
+        let equal =
+            |value: &&&SecretValue| value.expose() == text || value.expose().trim_end_matches('\n') == text;
         if self.values.iter().any(|value| equal(&value)) {
             return Some("equals");
         }
@@ -108,7 +109,9 @@ mod tests {
                     d: {e: [&hunter2hunter2 1, *hunter2hunter2]}\n";
         let found = copies(text.as_bytes(), &[&value]).unwrap();
         let places: Vec<&str> = found.iter().map(|copy| copy.place.as_str()).collect();
-        for wanted in ["doc[0]/a", "doc[0]/b", "the key doc[0]/<key 2>", "the anchor", "the alias", "the comment"] {
+        for wanted in
+            ["doc[0]/a", "doc[0]/b", "the key doc[0]/<key 2>", "the anchor", "the alias", "the comment"]
+        {
             assert!(places.iter().any(|place| place.starts_with(wanted)), "{wanted}: {places:?}");
         }
         assert!(!format!("{found:?}").contains("hunter2"));

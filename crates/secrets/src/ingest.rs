@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bronzeward_intent::Mark;
-use talos_config::{Config, ConfigError, EncodeError, LeafValue, Limits, Options, Path, Resolved, SourceId, Tables};
+use talos_config::{
+    Config, ConfigError, EncodeError, LeafValue, Limits, Options, Path, Resolved, SourceId, Tables,
+};
 
 use crate::guard::{self, Copy};
 use crate::keyed::KeyedDigest;
@@ -72,7 +74,9 @@ pub struct Ingested {
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// The input holds a reference or a document of ours: it did not come from a person.
-    #[error("ingest-reserved: {at} holds a `!bwref` tag or a Bronzeward document; a node's configuration has neither")]
+    #[error(
+        "ingest-reserved: {at} holds a `!bwref` tag or a Bronzeward document; a node's configuration has neither"
+    )]
     Reserved {
         /// Where.
         at: String,
@@ -102,7 +106,9 @@ pub enum IngestError {
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Copies(Vec<Copy>),
     /// The sanitised documents do not give back what was read.
-    #[error("fidelity: with its references resolved the sanitised configuration is not what was read, at `{path}`")]
+    #[error(
+        "fidelity: with its references resolved the sanitised configuration is not what was read, at `{path}`"
+    )]
     Fidelity {
         /// Where.
         path: String,
@@ -138,8 +144,8 @@ pub fn ingest(input: &Ingest<'_>) -> Result<Ingested, IngestError> {
     }
     let sanitised = config.encode().map_err(IngestError::Unencodable)?;
     let values: Vec<&SecretValue> = secrets.iter().map(|secret| &secret.text).collect();
-    let copies = guard::copies(&sanitised, &values)
-        .map_err(|err| IngestError::Unreadable(ConfigError::from(err)))?;
+    let copies =
+        guard::copies(&sanitised, &values).map_err(|err| IngestError::Unreadable(ConfigError::from(err)))?;
     if !copies.is_empty() {
         return Err(IngestError::Copies(copies));
     }
@@ -204,7 +210,7 @@ fn identify(input: &Ingest<'_>, config: &Config) -> Result<Identified, IngestErr
             secrets.push(Secret { path, text: SecretValue::new(text), class: OPAQUE_CLASS.to_owned() });
         }
     }
-    let mut undecided = Vec::new();
+    let mut undecided: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for leaf in config.opaque_regions() {
         let path = Path::of(&leaf.document, &leaf.pointer);
         let decided = secrets.iter().any(|secret| secret.path == path)
@@ -218,11 +224,13 @@ fn identify(input: &Ingest<'_>, config: &Config) -> Result<Identified, IngestErr
             marks.push(stored(&path));
             secrets.push(Secret { path, text: SecretValue::new(leaf.text), class: OPAQUE_CLASS.to_owned() });
         } else {
-            undecided.push(format!("  {}", config.display_path(&path)));
+            let region = config.display_path(&Path::of(&leaf.document, &leaf.region)).to_string();
+            let exact = config.display_path(&path).to_string();
+            undecided.entry(region).or_default().push(exact);
         }
     }
     if !undecided.is_empty() {
-        return Err(IngestError::Undecided(undecided));
+        return Err(IngestError::Undecided(undecided.into_iter().map(describe_region).collect()));
     }
     let mut cleared: Vec<Mark> = input.clears.iter().map(|path| stored(&config.stored_path(path))).collect();
     for list in [&mut marks, &mut cleared] {
@@ -230,6 +238,14 @@ fn identify(input: &Ingest<'_>, config: &Config) -> Result<Identified, IngestErr
         list.dedup();
     }
     Ok((secrets, marks, cleared))
+}
+
+/// A region with one value is named by that value; one with many by itself.
+fn describe_region((region, mut values): (String, Vec<String>)) -> String {
+    match values.len() {
+        1 => format!("  {}", values.remove(0)),
+        count => format!("  {region}  ({count} values below it)"),
+    }
 }
 
 /// Does a cleared place cover a path: the same, or a container of it?

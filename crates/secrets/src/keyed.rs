@@ -67,7 +67,14 @@ impl InstallationKey {
     }
 
     /// The digest of bytes in a repository and cluster; `kind` is the secret's kind, or empty.
-    pub fn digest(&self, label: Label, repository: &str, cluster: &str, kind: &str, bytes: &[u8]) -> KeyedDigest {
+    pub fn digest(
+        &self,
+        label: Label,
+        repository: &str,
+        cluster: &str,
+        kind: &str,
+        bytes: &[u8],
+    ) -> KeyedDigest {
         let parts: [&[u8]; 9] = [
             label.as_str().as_bytes(),
             &[0],

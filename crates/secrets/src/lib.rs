@@ -4,6 +4,7 @@
 //! drop, and leaves only through the store or into composed bytes.
 
 pub mod age_file;
+pub mod audit;
 pub mod guard;
 pub mod ingest;
 pub mod keyed;

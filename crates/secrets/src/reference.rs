@@ -96,7 +96,10 @@ mod tests {
     #[test]
     fn reads_what_the_design_writes() {
         let reference: Reference = "files/wifi@3|base64".parse().unwrap();
-        assert_eq!((reference.name.as_str(), reference.version, reference.base64), ("files/wifi", Some(3), true));
+        assert_eq!(
+            (reference.name.as_str(), reference.version, reference.base64),
+            ("files/wifi", Some(3), true)
+        );
         assert_eq!(reference.pinned(3), "files/wifi@3|base64");
         assert_eq!("a/b-c/1".parse::<Reference>().unwrap().pinned(7), "a/b-c/1@7");
         for (text, err) in [

@@ -28,8 +28,8 @@ pub enum StoreError {
     /// The remote refused, or cannot be reached: nothing happened.
     #[error("The state was not published")]
     Push(#[source] PushError),
-    /// It is not known whether the push happened, and the remote cannot be asked.
-    #[error("It is not known whether the state was published")]
+    /// The answer was lost, and the commit is not in the remote's history (or the remote cannot be asked).
+    #[error("The answer to a push was lost, and the remote does not show the commit")]
     Unknown(#[source] PushError),
 }
 
@@ -70,8 +70,8 @@ impl StateStore<'_> {
             Err(err @ PushError::Unknown { .. }) => match self.fetch() {
                 Ok(tip) => match self.repo.is_ancestor(committed.commit, tip) {
                     Ok(true) => Ok(()),
-                    Ok(false) => Err(StoreError::LostRace),
-                    Err(_) => Err(StoreError::Unknown(err)),
+                    // not there, though it may still land: a later one on the same parent can then not
+                    Ok(false) | Err(_) => Err(StoreError::Unknown(err)),
                 },
                 Err(_) => Err(StoreError::Unknown(err)),
             },

@@ -1,36 +1,46 @@
 //! Against the real `git` and `ssh-keygen`.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod access;
 mod push;
 mod reading;
 mod signatures;
 mod signers;
+mod transport;
 
 use std::path::{Path, PathBuf};
 
 use bronzeward_git::sign::Signer;
-use bronzeward_git::{Ident, NewCommit, Oid, Repo, TreeEdit};
+use bronzeward_git::{GitRemote, Ident, NewCommit, Oid, RemoteOptions, Repo, TreeEdit};
 use bronzeward_testkit::people::{git, hermetic, succeed};
+
+use crate::transport::{Host, Transport};
 
 /// A bare repository as the remote, and a clone with one commit.
 struct World {
     _dir: tempfile::TempDir,
     root: PathBuf,
+    /// The bare repository on disk, whatever the transport.
     remote: PathBuf,
     clone: PathBuf,
+    host: Host,
 }
 
 impl World {
     fn new() -> World {
+        World::over(Transport::File)
+    }
+
+    fn over(transport: Transport) -> World {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().to_path_buf();
-        let (remote, clone) = (root.join("remote.git"), root.join("clone"));
-        succeed(hermetic("git").args(["init", "-q", "--bare", "-b", "main"]).arg(&remote));
+        let host = Host::start(transport, &root);
+        let (remote, clone) = (host.create("remote"), root.join("clone"));
         succeed(hermetic("git").args(["init", "-q", "-b", "main"]).arg(&clone));
         git(&clone, &["config", "user.name", "ann"]);
         git(&clone, &["config", "user.email", "ann@example.org"]);
         git(&clone, &["remote", "add", "origin", &remote.display().to_string()]);
-        let world = World { _dir: dir, root, remote, clone };
+        let world = World { _dir: dir, root, remote, clone, host };
         world.commit_file("a.yaml", "a: 1\n");
         git(&world.clone, &["push", "-q", "origin", "main"]);
         world
@@ -51,8 +61,17 @@ impl World {
         Repo::open(&self.clone).unwrap()
     }
 
+    /// The remote as the reconciler reaches it.
+    fn reached(&self) -> GitRemote {
+        GitRemote::new(&self.url(), self.options()).unwrap()
+    }
+
     fn url(&self) -> String {
-        format!("file://{}", self.remote.display())
+        self.host.url("remote")
+    }
+
+    fn options(&self) -> RemoteOptions {
+        self.host.options()
     }
 }
 

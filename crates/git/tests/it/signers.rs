@@ -105,6 +105,10 @@ fn what_openssh_allows_and_we_do_not_is_refused_with_its_line() {
         refused(format!("ann@example.org valid-after=\"20250229Z\" {key}")).problem,
         Problem::Time(_)
     ));
+    let cut = &key[..key.len() - 8];
+    for unreadable in [cut.to_owned(), "ssh-ed25519".into(), format!("namespaces=\"git\" {cut}")] {
+        assert_eq!(refused(format!("ann@example.org {unreadable}")).problem, Problem::Key, "{unreadable}");
+    }
     let err = refused(format!("# people\n\nann@example.org {key}\nbob@example.org {key}\n"));
     assert_eq!((err.line, err.problem), (4, Problem::SameKey(3)));
     let rotated = format!(
