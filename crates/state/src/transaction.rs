@@ -198,6 +198,11 @@ impl Transaction {
         }
     }
 
+    /// The commit's subject, as far as something was said.
+    pub fn subject(&self) -> Option<&str> {
+        self.subject.as_deref()
+    }
+
     /// Is there anything to commit?
     pub fn is_empty(&self) -> bool {
         self.subject.is_none()
