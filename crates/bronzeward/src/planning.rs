@@ -302,6 +302,9 @@ fn machine_text(entry: &MachineEntry, changes: &BTreeMap<String, Vec<ChangeLine>
     if entry.reboot.needed {
         out.push_str(&format!("    takes effect at a reboot: {}\n", entry.reboot.reasons.join(", ")));
     }
+    if let Some(what) = bronzeward_reconcile::gate::decide::unsupported(entry) {
+        out.push_str(&format!("    not-supported: {what} is not supported yet: approved, it would wait\n"));
+    }
     for risk in &entry.risks {
         out.push_str(&format!("    risk: {risk}\n"));
     }

@@ -45,32 +45,30 @@ pub(crate) struct Ready {
 impl Engine {
     /// Commits one approved entry. `true` when something was published.
     pub(crate) fn act(&mut self, snapshot: &Snapshot, outcome: &mut Outcome) -> Result<bool, Trouble> {
-        let Some(ready) = self.choose(snapshot, outcome)? else { return Ok(false) };
-        match &ready.entry {
-            Entry::Govern(_) => match self.govern(snapshot, &ready)? {
-                Step::Published => Ok(true),
-                Step::Holds(why) => {
-                    outcome.holds.insert("governance".to_owned(), why);
-                    Ok(false)
+        // one that cannot go now (its node is away) keeps nobody else waiting
+        for ready in self.choose(snapshot, outcome)? {
+            let step = match &ready.entry {
+                Entry::Govern(_) => self.govern(snapshot, &ready)?,
+                Entry::Machine(entry) => {
+                    let entry = entry.clone();
+                    self.commit_machine(snapshot, &ready, &entry)?
                 }
-            },
-            Entry::Machine(entry) => {
-                let entry = entry.clone();
-                let name = format!("{}/{}", entry.cluster, entry.machine);
-                match self.commit_machine(snapshot, &ready, &entry)? {
-                    Step::Published => Ok(true),
-                    Step::Holds(why) => {
-                        outcome.holds.insert(name, why);
+            };
+            match step {
+                Step::Published => return Ok(true),
+                Step::Holds(why) => {
+                    outcome.holds.insert(ready.entry.subject().to_string(), why);
+                    if ready.entry.as_machine().is_some() {
                         outcome.wait(LOOK_EVERY);
-                        Ok(false)
                     }
                 }
             }
         }
+        Ok(false)
     }
 
-    /// The first entry, in the order of releases, that the gate lets through; why the others wait goes to `outcome`.
-    fn choose(&self, snapshot: &Snapshot, outcome: &mut Outcome) -> Result<Option<Ready>, Trouble> {
+    /// The entries that the gate lets through, in the order of releases; why the others wait goes to `outcome`.
+    fn choose(&self, snapshot: &Snapshot, outcome: &mut Outcome) -> Result<Vec<Ready>, Trouble> {
         let governance = self.governance(snapshot)?;
         let current = self.tip().ok().and_then(|tip| self.trees.governance(&tip.to_string()).ok());
         let releases: Vec<&Release> = snapshot.releases.values().collect();
@@ -87,7 +85,7 @@ impl Engine {
             revoked: &revoked,
             now: self.now(),
         };
-        let mut found = None;
+        let mut found: Vec<Ready> = Vec::new();
         for release in releases.iter().filter(|release| release.is_live()) {
             let plan = self.read_plan(snapshot, release.sequence)?;
             for (index, entry) in
@@ -102,10 +100,8 @@ impl Engine {
                     other => other.map_err(|hold| describe(&hold, entry)),
                 };
                 match verdict {
-                    Ok(()) if found.is_none() => {
-                        found = Some(Ready { release: (*release).clone(), index, entry: value.clone() });
-                    }
-                    Ok(()) => {}
+                    Ok(()) if found.iter().any(|other| other.entry == *value) => {}
+                    Ok(()) => found.push(Ready { release: (*release).clone(), index, entry: value.clone() }),
                     Err(why) => {
                         outcome.holds.insert(entry.subject.clone(), why);
                     }

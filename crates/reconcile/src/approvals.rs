@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use bronzeward_compile::plan::{Difference, Plan, Subject, difference};
 use bronzeward_compile::planner::Planner;
 use bronzeward_git::Oid;
-use bronzeward_intent::repository::SignedMain;
 use bronzeward_state::approval::{Approval, Place};
 use bronzeward_state::log::LogKind;
 use bronzeward_state::model::{EntryState, Release, ReleaseEntry};
@@ -155,14 +154,8 @@ impl Engine {
         if !on_main {
             return Err(refuse(Refusal::Basis));
         }
-        if carried.on_main && governance.repository.policy.signed_main == SignedMain::Required {
-            let info = self.repo.commit(carried.found).map_err(Trouble::from)?;
-            let key = info.signature.key();
-            let owner =
-                key.and_then(|key| governance.signers.principal(key, "git", transaction.now().as_second()));
-            if owner.is_none() {
-                return Err(refuse(Refusal::CommitUnsigned));
-            }
+        if carried.on_main && !self.is_signed_enough(transaction, carried.found)? {
+            return Err(refuse(Refusal::CommitUnsigned));
         }
         let plan = self.find_plan(transaction, parsed, tip)?;
         if (plan.repository.as_str(), plan.shard.as_str(), plan.epoch.as_str())

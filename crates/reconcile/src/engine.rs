@@ -306,9 +306,13 @@ impl Engine {
             seconds: now.as_second(),
             offset: 0,
         };
+        let subject = transaction.subject().unwrap_or_default().to_owned();
         let committed = transaction.write(&self.repo, &author, &self.world.signer)?;
         match self.store().publish(committed) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                tracing::info!("{}: {subject}", committed.sequence);
+                Ok(true)
+            }
             Err(StoreError::LostRace) => Ok(false),
             Err(err) => Err(err.into()),
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bronzeward_compile::plan::{Entry, Plan, Subject};
 use bronzeward_compile::planner::Planner;
 use bronzeward_git::Oid;
+use bronzeward_intent::repository::SignedMain;
 use bronzeward_state::Transaction;
 use bronzeward_state::log::LogKind;
 use bronzeward_state::model::{EntryState, Release, ReleaseEntry};
@@ -12,7 +13,7 @@ use bronzeward_state::snapshot::view;
 use serde_json::json;
 
 use crate::engine::Engine;
-use crate::gate::follow::follow;
+use crate::gate::follow::{Followed, follow};
 use crate::trouble::Trouble;
 use crate::words::details;
 
@@ -50,6 +51,7 @@ impl Engine {
         commit: Oid,
         memory: &mut BTreeMap<(String, String), Option<Entry>>,
     ) -> Result<(), Trouble> {
+        let signed = self.is_signed_enough(transaction, commit)?;
         for entry in release.entries.iter_mut().filter(|entry| entry.state.is_open()) {
             let Some((subject, approved)) = approved(plan, entry) else { continue };
             let key = (entry.subject.clone(), entry.operation.clone());
@@ -57,7 +59,12 @@ impl Engine {
                 let now = self.entry_at(transaction, commit, &subject, &entry.operation)?;
                 memory.insert(key.clone(), now);
             }
-            let followed = follow(entry.state, approved, memory[&key].as_ref());
+            let mut followed = follow(entry.state, approved, memory[&key].as_ref());
+            if followed.matched && !signed {
+                let state = if entry.state == EntryState::Waiting { entry.state } else { EntryState::Held };
+                let detail = Some("held: policy asks for a signed commit on main".to_owned());
+                followed = Followed { state, detail, matched: false };
+            }
             entry.state = followed.state;
             entry.detail = followed.detail;
             if followed.matched {
@@ -65,6 +72,17 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Is a commit of main signed by a principal, where policy asks for that?
+    pub(crate) fn is_signed_enough(&self, transaction: &Transaction, commit: Oid) -> Result<bool, Trouble> {
+        let governance = self.trees.governance(&transaction.peek().governed.commit)?;
+        if governance.repository.policy.signed_main != SignedMain::Required {
+            return Ok(true);
+        }
+        let info = self.repo.commit(commit)?;
+        let now = transaction.now().as_second();
+        Ok(info.signature.key().is_some_and(|key| governance.signers.principal(key, "git", now).is_some()))
     }
 
     /// The entry of a subject as a commit and the state give it. What cannot be computed is equal to nothing.

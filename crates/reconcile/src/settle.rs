@@ -6,7 +6,7 @@ use bronzeward_compile::plan::{Entry, MachineEntry, Operation as Planned};
 use bronzeward_git::Oid;
 use bronzeward_state::log::LogKind;
 use bronzeward_state::model::{
-    Applied, AppliedSource, EntryState, Operation, OperationState, Release, Status,
+    Answer, Applied, AppliedSource, EntryState, Operation, OperationState, Release, Status,
 };
 use bronzeward_state::{Snapshot, Transaction};
 use jiff::Timestamp;
@@ -79,13 +79,13 @@ impl Engine {
             }
         };
         let landed = look.digests.bytes == operation.bytes;
+        let untouched = look.digests.meaning == operation.evidence.meaning;
         let healthy = look.seen.ready || !operation.evidence.ready;
-        let until_verified = later(started, defaults.verification_deadline.as_duration());
         if landed && healthy && !look.seen.pending {
             return self.finish(snapshot, status, operation, &entry, &look, started);
         }
-        if operation.state == OperationState::Verifying {
-            if now < until_verified && (landed || look.digests.bytes == operation.evidence.bytes) {
+        if operation.state == OperationState::Verifying || landed {
+            if now < later(started, defaults.verification_deadline.as_duration()) && (landed || untouched) {
                 outcome.holds.insert(name, "verifying".into());
                 outcome.wait(LOOK_EVERY);
                 return Ok(false);
@@ -93,7 +93,7 @@ impl Engine {
             let why = if landed { "it runs, and the machine is not ready" } else { "something else runs" };
             return self.fail(snapshot, status, operation, &look, why);
         }
-        if look.digests.bytes == operation.evidence.bytes {
+        if untouched {
             return self.again(snapshot, status, operation, outcome);
         }
         let why = "unresolved: neither the old nor the new configuration runs; ending it needs `account`, which is not \
@@ -144,7 +144,14 @@ impl Engine {
                 return Ok(false);
             }
         };
-        if look.digests.bytes != operation.evidence.bytes {
+        let open = |answer| matches!(answer, None | Some(Answer::Lost | Answer::Accepted));
+        if look.digests.bytes == operation.bytes
+            && operation.attempts.iter().any(|attempt| open(attempt.answer))
+        {
+            let started = operation.last_attempt().map_or(operation.evidence.at, |attempt| attempt.started);
+            return self.finish(snapshot, status, operation, &entry, &look, started);
+        }
+        if look.digests.meaning != operation.evidence.meaning {
             let why = "something else runs than what was approved to be replaced";
             return self.end(snapshot, status, operation, EntryState::Failed, why);
         }

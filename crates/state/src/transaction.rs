@@ -198,6 +198,11 @@ impl Transaction {
         }
     }
 
+    /// The commit's subject, as far as something was said.
+    pub fn subject(&self) -> Option<&str> {
+        self.subject.as_deref()
+    }
+
     /// Is there anything to commit?
     pub fn is_empty(&self) -> bool {
         self.subject.is_none()
@@ -274,4 +279,37 @@ pub fn write_act(
         owner: None,
     };
     write_commit(repo, Some(snapshot.tree.id()), Some(snapshot.commit), &edits, &message, author, signer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Governed, InstallationMode, Seen};
+
+    #[test]
+    fn the_same_kind_twice_in_one_commit_is_kept_twice() {
+        let installation = Installation {
+            format: 1,
+            repository: "r".into(),
+            shard: "default".into(),
+            epoch: "e".into(),
+            mode: InstallationMode::Normal,
+            sequence: 1,
+            owner: None,
+            seen: Seen { main: String::new(), act: 0 },
+            governed: Governed { commit: String::new(), digest: String::new(), turn: 0 },
+        };
+        let mut transaction = Transaction::genesis(installation, Timestamp::UNIX_EPOCH);
+        for message in ["one lapsed", "another lapsed"] {
+            transaction.log("home", "w1", LogKind::Lapsed, message, Map::new());
+        }
+        let logs: Vec<&String> = transaction.files.keys().filter(|path| path.contains("/log/")).collect();
+        assert_eq!(
+            logs,
+            [
+                "machines/home/w1/log/1970-01/00000001-lapsed-2.yaml",
+                "machines/home/w1/log/1970-01/00000001-lapsed.yaml"
+            ]
+        );
+    }
 }

@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use bronzeward_compile::plan::{Entry, Plan};
+use bronzeward_reconcile::gate::decide::unsupported;
 use bronzeward_state::model::{EntryState, ReleaseEntry, Status as MachineStatus};
 use bronzeward_state::{Chain, Snapshot};
 use serde_json::{Value, json};
@@ -152,8 +154,15 @@ fn print_releases(snapshot: &Snapshot) {
             continue;
         }
         let open = |entry: &&ReleaseEntry| entry.state.is_open() || entry.state == EntryState::Committed;
+        let plan =
+            snapshot.release_files(release.sequence).ok().and_then(|(plan, _)| Plan::parse(&plan).ok());
         for entry in release.entries.iter().filter(open) {
-            let detail = entry.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
+            let mut detail = entry.detail.as_deref().map(|detail| format!(" ({detail})")).unwrap_or_default();
+            let subject = entry.subject.parse().ok();
+            let planned = plan.as_ref().zip(subject).and_then(|(plan, subject)| plan.entry(&subject));
+            if let Some(what) = planned.and_then(Entry::as_machine).and_then(unsupported) {
+                detail.push_str(&format!(" (waits, not-supported: {what})"));
+            }
             let own = release
                 .approvers
                 .iter()

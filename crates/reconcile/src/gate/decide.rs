@@ -159,11 +159,8 @@ impl Gate<'_> {
         if let Some(act) = (self.frozen_by)(&entry.cluster, &entry.machine) {
             return Err(Hold::Frozen(act));
         }
-        if entry.target.role != "worker" {
-            return Err(Hold::Unsupported("sending to a control plane"));
-        }
-        if entry.mode != Some(Mode::NoReboot) || entry.reboot.needed {
-            return Err(Hold::Unsupported("a change that needs a reboot (mode staged)"));
+        if let Some(what) = unsupported(entry) {
+            return Err(Hold::Unsupported(what));
         }
         if let Some(other) = self.statuses.iter().find(|status| status.operation.is_some()) {
             return Err(Hold::OneAtATime(format!("{}/{}", other.cluster, other.machine)));
@@ -194,6 +191,18 @@ impl Gate<'_> {
         }
         Ok(())
     }
+}
+
+/// What this version cannot send yet, said already when it is planned.
+pub fn unsupported(entry: &MachineEntry) -> Option<&'static str> {
+    if !entry.operation.sends() {
+        return None;
+    }
+    if entry.target.role != "worker" {
+        return Some("sending to a control plane");
+    }
+    let staged = entry.mode != Some(Mode::NoReboot) || entry.reboot.needed;
+    staged.then_some("a change that needs a reboot (mode staged)")
 }
 
 /// Did the approver sign a part of what it approves? Unknown is at worst that.

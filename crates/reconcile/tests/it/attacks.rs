@@ -10,7 +10,7 @@ use bronzeward_secrets::age_file::{installation_path, seal_installation};
 use bronzeward_secrets::ingest::{Ingest, IngestError, ingest};
 use bronzeward_state::act::Act;
 
-use crate::world::{MAIN, Merge, REPOSITORY, STATE, Saying, W1, World, label};
+use crate::world::{Merge, STATE, Saying, W1, World, label};
 
 const W2: &str = "10.0.0.12:50000";
 
@@ -578,6 +578,26 @@ fn whoever_signed_a_part_is_self_whatever_basis_they_name() {
 }
 
 #[test]
+fn where_main_must_be_signed_a_forges_button_is_not_enough() {
+    let mut world = World::adopted();
+    let policy = world
+        .repository_with("{configuration: 1, governance: 1}", "allowed", "")
+        .replace("  selfApproval", "  signedMain: required\n  selfApproval");
+    world.change(&[TreeEdit::write("bronzeward.yaml", policy)]);
+    world.quiet();
+    assert_eq!(world.state().installation.governed.turn, 1);
+    let head = world.draft(&world.ann, &labels(&world, "a"));
+    world.merge(&world.ann, head, Merge::Button);
+    let outcome = world.quiet();
+    assert!(outcome.holds["home/w1"].contains("signed commit on main"), "{outcome:?}");
+    assert!(world.sends().is_empty());
+    // somebody signs for what main holds
+    world.publish(Some(&world.mallory), &[]);
+    world.quiet();
+    assert_eq!(world.sends().len(), 1, "{:?}", world.last);
+}
+
+#[test]
 fn a_forged_or_padded_copy_does_not_use_up_the_genuine_statement() {
     let mut world = World::adopted();
     let head = world.draft(&world.ann, &labels(&world, "a"));
@@ -692,5 +712,4 @@ fn a_drift_around_another_machines_merge_stales_nobody() {
     world.unfreeze(&world.ann, "home/w1");
     world.quiet();
     assert_eq!(sent_to(&world, W1), 1, "{:?}", world.last);
-    let _ = (MAIN, REPOSITORY);
 }

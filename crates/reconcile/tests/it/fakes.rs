@@ -124,6 +124,7 @@ struct NodesInner {
     nodes: BTreeMap<String, FakeNode>,
     sends: Vec<Send>,
     dialled: std::collections::BTreeSet<String>,
+    after_send: Option<Box<dyn FnOnce() + std::marker::Send>>,
 }
 
 /// The nodes by endpoint.
@@ -156,6 +157,11 @@ impl FakeNodes {
 
     pub fn sends(&self) -> Vec<Send> {
         locked(&self.inner).sends.clone()
+    }
+
+    /// Something happens right after the next send.
+    pub fn after_send(&self, what: impl FnOnce() + std::marker::Send + 'static) {
+        locked(&self.inner).after_send = Some(Box::new(what));
     }
 
     pub fn dialled(&self, endpoint: &str) -> bool {
@@ -217,6 +223,10 @@ impl Nodes for FakeNodes {
                 Some(SendFault::AcceptedNothing) => Sent::Accepted,
             }
         };
+        let after = locked(&self.inner).after_send.take();
+        if let Some(after) = after {
+            after();
+        }
         self.steps.reach("after-send");
         sent
     }
@@ -266,9 +276,9 @@ impl Faults {
 /// How objects reach the remote.
 enum Way {
     /// As in production, over `file://`.
-    Git(GitRemote),
+    Git(Box<GitRemote>),
     /// Both repositories share one folder of objects, and only refs move: fast.
-    Shared(Repo),
+    Shared(Box<Repo>),
 }
 
 /// A remote with faults.
@@ -282,7 +292,7 @@ pub struct FaultyRemote {
 
 impl FaultyRemote {
     pub fn git(url: &str, faults: &Faults, steps: &Steps, clock: &FakeClock, is_state: bool) -> FaultyRemote {
-        let way = Way::Git(GitRemote::new(url, RemoteOptions::default()).unwrap());
+        let way = Way::Git(Box::new(GitRemote::new(url, RemoteOptions::default()).unwrap()));
         FaultyRemote { way, faults: faults.clone(), steps: steps.clone(), clock: clock.clone(), is_state }
     }
 
@@ -293,7 +303,7 @@ impl FaultyRemote {
         clock: &FakeClock,
         is_state: bool,
     ) -> FaultyRemote {
-        let way = Way::Shared(repo.clone());
+        let way = Way::Shared(Box::new(repo.clone()));
         FaultyRemote { way, faults: faults.clone(), steps: steps.clone(), clock: clock.clone(), is_state }
     }
 

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use bronzeward_git::TreeEdit;
-use bronzeward_state::{Answer, Snapshot, Transaction};
+use bronzeward_state::Snapshot;
 
 use crate::fakes::{PushFault, SendFault};
-use crate::world::{MAIN, Merge, STATE, Saying, W1, World, label};
+use crate::world::{Merge, STATE, Saying, W1, World, label};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -49,7 +49,8 @@ fn a_merge_without_trailers_is_published_and_nothing_is_sent() {
 #[test]
 fn what_is_wrong_with_an_approval_is_said_by_name() {
     let other = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
-    let lies: [(&str, fn(&World) -> &crate::world::Who, Saying); 6] = [
+    type Liar = fn(&World) -> &crate::world::Who;
+    let lies: [(&str, Liar, Saying); 6] = [
         (
             "approval-plan-missing",
             |w| &w.ann,
@@ -281,20 +282,18 @@ fn a_remote_that_is_gone_for_a_while_is_waited_for() {
 
 #[test]
 fn a_remote_that_is_gone_after_the_send_loses_no_record() {
-    // the state goes down in the middle of the send, for longer than every deadline
     let mut world = World::adopted();
     change(&world);
-    let mut pushes = 0;
-    loop {
-        let before = world.sends().len();
-        world.steps.count_again();
-        world.tick_due(false).ok();
-        pushes += 1;
-        assert!(pushes < 20);
-        if world.sends().len() > before {
-            break;
-        }
+    let faults = world.faults.clone();
+    world.nodes.after_send(move || faults.state_down(true));
+    until_sent(&mut world);
+    for _ in 0..3 {
+        world.try_tick().unwrap_err();
+        world.clock.advance(HOUR);
     }
+    let operation = world.status("w1").operation.unwrap();
+    assert_eq!(operation.last_attempt().unwrap().answer, None, "nobody could write it down");
+    world.faults.state_down(false);
     world.quiet();
     done_once(&world);
 }
@@ -434,6 +433,126 @@ fn a_sick_machine_may_be_helped_and_a_well_one_must_stay_well() {
     done_once(&world);
 }
 
+#[test]
+fn a_machine_that_is_away_keeps_nobody_else_waiting() {
+    const W2: &str = "10.0.0.12:50000";
+    let mut world = World::adopted_three(W2);
+    world.nodes.with(W1, |node| node.reachable = false);
+    change(&world);
+    world.tick();
+    world.change(&world.fragments("w2", &[("two", &label("zone", "two"))]));
+    world.quiet();
+    assert_eq!(world.sends().len(), 1, "{:?}", world.last);
+    assert_eq!(world.sends()[0].endpoint, W2);
+    world.nodes.with(W1, |node| node.reachable = true);
+    world.quiet();
+    assert_eq!(world.sends().len(), 2, "{:?}", world.last);
+}
+
+/// Ticks until the first bytes left, and no further.
+fn until_sent(world: &mut World) {
+    while world.sends().is_empty() {
+        world.try_tick().ok();
+    }
+}
+
+#[test]
+fn what_lands_late_completes_the_operation() {
+    let mut world = World::adopted();
+    world.nodes.with(W1, |node| node.faults = [SendFault::LostGone, SendFault::Unreachable].into());
+    change(&world);
+    until_sent(&mut world);
+    assert!(world.has_kind("w1", "unresolved"), "{:?}", world.kinds("w1"));
+    // the deadlines pass; the next attempt is not sent, and now the first one lands
+    world.clock.advance(Duration::from_secs(200));
+    while !world.has_kind("w1", "not-sent") {
+        world.steps.crash_at(usize::MAX);
+        world.tick_due(false).ok();
+        if world.has_kind("w1", "not-sent") {
+            break;
+        }
+    }
+    world.nodes.with(W1, |node| node.faults.clear());
+    if world.sends().len() == 1 {
+        let sent = world.sends()[0].bytes.clone();
+        world.nodes.with(W1, |node| node.bytes = sent);
+    }
+    world.quiet();
+    settled(&world);
+}
+
+#[test]
+fn what_landed_on_a_machine_that_is_not_ready_waits_for_it_and_then_fails() {
+    for recovers in [true, false] {
+        let mut world = World::adopted();
+        world.nodes.with(W1, |node| node.faults = [SendFault::LostLanded].into());
+        change(&world);
+        until_sent(&mut world);
+        world.nodes.with(W1, |node| node.ready = false);
+        world.clock.advance(Duration::from_secs(160));
+        let outcome = world.tick();
+        assert_eq!(outcome.holds["home/w1"], "verifying", "{outcome:?}");
+        if recovers {
+            world.nodes.with(W1, |node| node.ready = true);
+        }
+        world.quiet();
+        let state = if recovers { "completed" } else { "failed" };
+        assert_eq!(world.entry_state("home/w1").unwrap().0, state, "{:?}", world.last);
+        assert_eq!(world.status("w1").open_drift.is_some(), !recovers);
+        assert_eq!(world.sends().len(), 1);
+    }
+}
+
+#[test]
+fn a_further_attempt_needs_as_many_approvals_as_the_first() {
+    for revoked in [false, true] {
+        let mut world = World::adopted();
+        let policy = world.repository_with("{configuration: 2, governance: 1}", "allowed", "");
+        world.change(&[TreeEdit::write("bronzeward.yaml", policy)]);
+        world.quiet();
+        world.nodes.with(W1, |node| node.faults = [SendFault::LostGone].into());
+        let first = change(&world);
+        let second = world.say(&world.bob, first.plan.clone(), first.head, &Saying::default());
+        world.push_approval(&world.bob, &second);
+        until_sent(&mut world);
+        if revoked {
+            world.revoke(&world.bob, &second.id);
+        }
+        world.quiet();
+        assert_eq!(world.sends().len(), if revoked { 1 } else { 2 }, "{:?}", world.last);
+        let state = if revoked { "revoked" } else { "completed" };
+        let states =
+            world.state().releases.values().flat_map(|release| release.entries.clone()).collect::<Vec<_>>();
+        let of: Vec<_> =
+            states.iter().filter(|entry| entry.operation == "apply").map(|e| e.state.as_str()).collect();
+        assert_eq!(of, [state, state]);
+    }
+}
+
+#[test]
+fn a_block_with_two_signatures_counts_although_one_was_seen_before() {
+    let mut world = World::adopted();
+    let policy = world.repository_with("{configuration: 2, governance: 1}", "allowed", "");
+    world.change(&[TreeEdit::write("bronzeward.yaml", policy)]);
+    world.quiet();
+    let head = world.draft(&world.ann, &world.fragment("labels", &label("zone", "a")));
+    let first = world.approve(&world.ann, world.plan_tree(world.merged_tree(head)), head);
+    let second = world.approve(&world.bob, first.plan.clone(), head);
+    world.push_approval(&world.ann, &first);
+    world.quiet();
+    assert_eq!(world.entry_state("home/w1").unwrap().0, "waiting");
+    let pair: Vec<&str> = second.trailers.lines().skip(4).collect();
+    let both = crate::world::Approved {
+        trailers: format!("{}{}\n", first.trailers, pair.join("\n")),
+        ..first.clone()
+    };
+    let tree = world.merged_tree(head);
+    let message = format!("Merge\n\n{}", both.trailers);
+    world.push_main(world.write_tree(tree, &message, Some(&world.bob), &[world.main(), head]));
+    world.quiet();
+    done_once(&world);
+}
+
 /// Kills the engine at every step that touches the world, one world for each, and looks at the end.
 fn kill_everywhere(start: fn() -> World, prepare: fn(&World), check: fn(&World)) {
     let count = {
@@ -519,8 +638,4 @@ fn an_attempt_that_is_not_in_the_history_is_never_sent() {
     }
     world.quiet();
     done_once(&world);
-    let answers = world.status("w1").operation.map(|operation| operation.attempts);
-    assert_eq!(answers, None::<Vec<bronzeward_state::Attempt>>);
-    let _ = (Answer::Lost, MAIN);
-    let _ = Transaction::on(&world.state(), world.now());
 }

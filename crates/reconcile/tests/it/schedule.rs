@@ -21,16 +21,16 @@ use bronzeward_state::chain::{Chain, ChainError};
 use bronzeward_state::{EntryState, Release, Snapshot};
 
 use crate::fakes::{PushFault, SendFault};
-use crate::world::{Approved, Merge, REPOSITORY, STATE, Saying, W1, Who, World, label};
+use crate::world::{Approved, Merge, REPOSITORY, STATE, Saying, W1, World, label};
 
 const W2: &str = "10.0.0.12:50000";
 const WORKERS: [(&str, &str); 2] = [("w1", W1), ("w2", W2)];
 
 /// splitmix64: small, and the same everywhere.
-struct Dice(u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -38,15 +38,15 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
-    fn one_in(&mut self, n: usize) -> bool {
+    pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+    pub fn of<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len())]
     }
 }
@@ -574,7 +574,7 @@ fn after_time(_: &Snapshot, status: &bronzeward_state::Status) -> i64 {
     status.operation.as_ref().unwrap().last_attempt().unwrap().started.as_second()
 }
 
-fn setting(name: &str, default: u64) -> u64 {
+pub fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
@@ -597,5 +597,4 @@ fn whatever_happens_the_rules_hold() {
             resume_unwind(payload);
         }
     }
-    let _: Option<&Who> = None;
 }
