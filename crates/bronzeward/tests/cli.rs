@@ -10,6 +10,8 @@ mod approving;
 mod begin;
 #[path = "cli/help.rs"]
 mod help;
+#[path = "cli/https.rs"]
+mod https;
 #[path = "cli/nodes.rs"]
 mod nodes;
 #[path = "cli/reading.rs"]
