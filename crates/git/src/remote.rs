@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use gix::remote::Direction;
@@ -31,6 +31,20 @@ pub enum FetchError {
     /// The remote cannot be reached, or refuses us.
     #[error("Cannot fetch from `{url}`")]
     Unreachable {
+        /// The address, without credentials.
+        url: String,
+        /// Why.
+        source: Box<gix::Error>,
+    },
+    /// The remote asks who we are, and does not take what we say.
+    #[error("`{url}` refuses the login: check the user and the password or token that are named for it")]
+    Login {
+        /// The address, without credentials.
+        url: String,
+    },
+    /// The remote's certificate is by nobody whom we trust.
+    #[error("The certificate of `{url}` is not trusted: name the CA bundle of whoever made it")]
+    Certificate {
         /// The address, without credentials.
         url: String,
         /// Why.
@@ -149,6 +163,18 @@ fn certificates(pem: &[u8]) -> Option<Vec<reqwest::Certificate>> {
     reqwest::Certificate::from_pem_bundle(pem).ok().filter(|list| !list.is_empty())
 }
 
+/// Is it the certificate that an error is about? Only the words depend on it: gix hides the types.
+fn is_about_a_certificate(err: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(err);
+    while let Some(err) = cause {
+        if err.to_string().contains("invalid peer certificate") {
+            return true;
+        }
+        cause = err.source();
+    }
+    false
+}
+
 #[derive(Debug)]
 struct Opaque(String);
 
@@ -162,6 +188,7 @@ impl std::error::Error for Opaque {}
 
 impl Remote for GitRemote {
     fn fetch(&self, repo: &Repo, refspecs: &[&str]) -> Result<Fetched, FetchError> {
+        let asked = AtomicBool::new(false);
         let fetch = || -> Result<Fetched, gix::Error> {
             let local = repo.local();
             let remote = local
@@ -171,7 +198,10 @@ impl Remote for GitRemote {
             let mut connection = remote
                 .to_connection_with_transport(self.connect(Protocol::V2)?)
                 // who is refused is refused: no helper of the machine is run, and nobody is asked at a terminal
-                .with_credentials(|_| Ok(None));
+                .with_credentials(|_| {
+                    asked.store(true, Ordering::Relaxed);
+                    Ok(None)
+                });
             if self.is_http()? {
                 // without these gix would configure the transport once more, by git's settings alone
                 connection.set_transport_options(Box::new(self.http_options()));
@@ -186,8 +216,15 @@ impl Remote for GitRemote {
             }
             Ok(Fetched { refs })
         };
-        fetch()
-            .map_err(|source| FetchError::Unreachable { url: self.shown.clone(), source: Box::new(source) })
+        fetch().map_err(|source| {
+            let (url, untrusted) = (self.shown.clone(), is_about_a_certificate(&source));
+            let source = Box::new(source);
+            match asked.load(Ordering::Relaxed) {
+                true => FetchError::Login { url },
+                false if untrusted => FetchError::Certificate { url, source },
+                false => FetchError::Unreachable { url, source },
+            }
+        })
     }
 
     fn push(&self, repo: &Repo, updates: &[RefUpdate]) -> Result<PushReport, PushError> {

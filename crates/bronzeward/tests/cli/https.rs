@@ -66,19 +66,21 @@ fn a_login_and_a_ca_are_used_and_what_is_wrong_with_them_is_said() {
     let (ca, password) = (hosted.host.certificate(), hosted.file("password", &format!("{PASSWORD}\n")));
     let url = &hosted.url;
     let other = GitHost::start(None);
-    hosted.once(url, &[("password_file", &password)]).complains(2, &[url, "certificate"]);
+    hosted.once(url, &[("password_file", &password)]).complains(2, &[url, "is not trusted", "CA bundle"]);
     let strange = other.certificate();
     hosted
         .once(url, &[("password_file", &password), ("ca_file", &strange)])
-        .complains(2, &[url, "certificate"]);
+        .complains(2, &[url, "is not trusted", "CA bundle"]);
     let empty = hosted.file("empty.pem", "");
     hosted.once(url, &[("ca_file", &empty)]).complains(2, &["CA bundle", url]);
     let gone = hosted.stand.path("gone");
     hosted.once(url, &[("ca_file", &gone)]).complains(2, &["Cannot read", "gone"]);
     hosted.once(url, &[("ca_file", &ca), ("password_file", &gone)]).complains(2, &["Cannot read", "gone"]);
-    hosted.once(url, &[("ca_file", &ca)]).complains(2, &[url]);
+    hosted.once(url, &[("ca_file", &ca)]).complains(2, &[url, "refuses the login"]);
     let wrong = hosted.file("wrong", "hunter2-hunter3\n");
-    hosted.once(url, &[("ca_file", &ca), ("password_file", &wrong)]).complains(2, &[url]);
+    hosted
+        .once(url, &[("ca_file", &ca), ("password_file", &wrong)])
+        .complains(2, &[url, "refuses the login"]);
     let clear = hosted.host.http_url("remote");
     hosted.once(&clear, &[("password_file", &password)]).complains(2, &[&clear, "in clear"]);
     assert_eq!(hosted.state(), before, "nothing was written");
