@@ -155,25 +155,7 @@ impl Engine {
             let why = "something else runs than what was approved to be replaced";
             return self.end(snapshot, status, operation, EntryState::Failed, why);
         }
-        let commit: Oid = operation
-            .commit
-            .parse()
-            .map_err(|_| Trouble::halt("state-untrusted", "no commit in an operation"))?;
-        let artifact = match self.artifact(snapshot, &entry, commit) {
-            Ok((_, artifact)) if artifact.bytes_digest == operation.bytes => artifact,
-            Ok(_) => {
-                outcome.holds.insert(name, "artifact-mismatch: the same commit gives other bytes now".into());
-                return Ok(false);
-            }
-            Err(why) => {
-                outcome.holds.insert(name, why);
-                outcome.wait(LOOK_EVERY);
-                return Ok(false);
-            }
-        };
-        let transaction = Transaction::on(snapshot, self.now());
-        let (cluster, machine) = (status.cluster.clone(), status.machine.clone());
-        match self.attempt(transaction, &cluster, &machine, &artifact)? {
+        match self.same_bytes(snapshot, status, operation, &entry)? {
             Step::Published => Ok(true),
             Step::Holds(why) => {
                 outcome.holds.insert(name, why);
@@ -181,6 +163,29 @@ impl Engine {
                 Ok(false)
             }
         }
+    }
+
+    /// A further attempt, with exactly the bytes of the first.
+    fn same_bytes(
+        &mut self,
+        snapshot: &Snapshot,
+        status: &Status,
+        operation: &Operation,
+        entry: &MachineEntry,
+    ) -> Result<Step, Trouble> {
+        let commit: Oid = operation
+            .commit
+            .parse()
+            .map_err(|_| Trouble::halt("state-untrusted", "no commit in an operation"))?;
+        let artifact = match self.artifact(snapshot, entry, commit) {
+            Ok((_, artifact)) if artifact.bytes_digest == operation.bytes => artifact,
+            Ok(_) => {
+                return Ok(Step::Holds("artifact-mismatch: the same commit gives other bytes now".into()));
+            }
+            Err(why) => return Ok(Step::Holds(why)),
+        };
+        let transaction = Transaction::on(snapshot, self.now());
+        self.attempt(transaction, &status.cluster, &status.machine, &artifact)
     }
 
     /// Do too few approvals of a committed operation live on, before a further attempt?

@@ -1,6 +1,8 @@
 //! Bad input and faults: each ends in a clear reason or a correct recovery, never in a second send of other bytes
 //! and never in a lost record.
 
+mod kills;
+
 use std::time::Duration;
 
 use bronzeward_git::TreeEdit;
@@ -180,61 +182,6 @@ fn a_rewound_main_stops_everything_until_it_is_back() {
     world.approve_main(&world.ann);
     world.quiet();
     done_once(&world);
-}
-
-#[test]
-fn a_foreign_commit_on_the_state_branch_is_a_breach() {
-    let mut world = World::adopted();
-    let good = world.state().commit;
-    for who in [None, Some(&world.mallory), Some(&world.root)] {
-        let edits = [TreeEdit::write("releases/00000099.yaml", "format: 1\n")];
-        let sequence = world.state().sequence() + 1;
-        let message = format!("A lie\n\nBronzeward-Format: 1\nBronzeward-Sequence: {sequence}\n");
-        let lie = world.write(Some(good), &edits, &message, who, &[good]);
-        world.repo.force_ref(STATE, lie).unwrap();
-        let mut engine = world.open(world.setup(), "another");
-        match engine.tick(&Default::default()) {
-            Err(bronzeward_reconcile::trouble::Trouble::Halt { code, .. }) => {
-                assert_eq!(code, "state-untrusted")
-            }
-            other => panic!("{other:?}"),
-        }
-        drop(engine);
-        world.repo.force_ref(STATE, good).unwrap();
-    }
-    world.tick();
-}
-
-#[test]
-fn a_state_branch_that_is_gone_or_went_back_is_named() {
-    let mut world = World::adopted();
-    let old = world.genesis;
-    let tip = world.state().commit;
-    world.repo.force_ref(STATE, old).unwrap();
-    assert_eq!(world.halt(), "state-rewound");
-    world.restart();
-    assert_eq!(world.halt(), "state-rewound");
-    world.repo.force_ref(STATE, tip).unwrap();
-    world.tick();
-    std::fs::remove_file(world.path("remote.git").join(STATE)).unwrap();
-    assert_eq!(world.halt(), "state-missing");
-    world.restart_empty();
-    assert_eq!(world.halt(), "state-missing");
-}
-
-#[test]
-fn an_empty_disk_knows_how_far_back_the_state_may_go() {
-    let mut world = World::adopted();
-    let (old, tip) = (world.genesis, world.state().commit);
-    world.repo.force_ref(STATE, old).unwrap();
-    world.restart_empty();
-    let mut setup = world.setup();
-    setup.at_least = tip;
-    let mut engine = world.open(setup, &world.disk);
-    match engine.tick(&Default::default()) {
-        Err(bronzeward_reconcile::trouble::Trouble::Halt { code, .. }) => assert_eq!(code, "state-rewound"),
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]
@@ -549,93 +496,6 @@ fn a_block_with_two_signatures_counts_although_one_was_seen_before() {
     let tree = world.merged_tree(head);
     let message = format!("Merge\n\n{}", both.trailers);
     world.push_main(world.write_tree(tree, &message, Some(&world.bob), &[world.main(), head]));
-    world.quiet();
-    done_once(&world);
-}
-
-/// Kills the engine at every step that touches the world, one world for each, and looks at the end.
-fn kill_everywhere(start: fn() -> World, prepare: fn(&World), check: fn(&World)) {
-    let count = {
-        let mut world = start();
-        prepare(&world);
-        world.steps.count_again();
-        world.quiet();
-        check(&world);
-        world.steps.names().len()
-    };
-    assert!(count > 15, "{count}");
-    for step in 1..=count {
-        let mut world = start();
-        prepare(&world);
-        world.steps.crash_at(step);
-        for _ in 0..20 {
-            if world.try_tick().is_err() {
-                break;
-            }
-            world.clock.advance(Duration::from_secs(5));
-        }
-        if step % 2 == 0 {
-            // every other time the disk is lost too
-            world.restart_empty();
-        }
-        world.quiet();
-        check(&world);
-        world.quiet();
-        check(&world);
-    }
-}
-
-#[test]
-fn a_kill_at_any_step_of_a_dispatch_loses_nothing_and_sends_once() {
-    kill_everywhere(World::adopted, |world| drop(change(world)), done_once);
-}
-
-#[test]
-fn a_kill_at_any_step_of_the_beginning_and_an_adoption_loses_nothing() {
-    let prepare = |world: &World| {
-        world.change(&world.import("w1", W1, None));
-    };
-    kill_everywhere(World::new, prepare, |world| {
-        assert_eq!(world.status("w1").applied.map(|applied| applied.revision), Some(1), "{:?}", world.last);
-        assert!(world.sends().is_empty());
-    });
-}
-
-#[test]
-fn a_kill_at_any_step_of_a_revert_loses_nothing_and_sends_once() {
-    let start = || {
-        let mut world = World::adopted();
-        world.patch_node(W1, "rack: r1", "rack: r9");
-        world.quiet();
-        world
-    };
-    kill_everywhere(
-        start,
-        |world| drop(world.revert(&world.ann, "w1")),
-        |world| {
-            done_once(world);
-            assert_eq!(world.status("w1").open_drift, None);
-        },
-    );
-}
-
-/// The control: a build that trusts an unconfirmed push would send although the attempt is not in the history.
-#[test]
-fn an_attempt_that_is_not_in_the_history_is_never_sent() {
-    let mut world = World::adopted();
-    change(&world);
-    // find the push that carries the attempt, and lose it without a trace
-    for at in 0..8 {
-        let mut probe = World::adopted();
-        change(&probe);
-        for _ in 0..at {
-            probe.faults.push(PushFault::Slow(Duration::ZERO));
-        }
-        probe.faults.push(PushFault::LostGone);
-        probe.quiet();
-        let attempts = probe.kinds("w1").iter().filter(|kind| **kind == "attempt").count();
-        assert_eq!(attempts, probe.sends().len(), "every send stands in the history");
-    }
     world.quiet();
     done_once(&world);
 }
