@@ -84,6 +84,7 @@ impl Intent {
     fn check(&self, files: &Files, findings: &mut Findings) {
         self.check_requires(files, findings);
         let mut identities: BTreeMap<String, String> = BTreeMap::new();
+        self.check_unused_profiles(files, findings);
         for (name, cluster) in &self.clusters {
             self.check_names(files, name, cluster, findings);
             check_rollout(files, name, cluster, findings);
@@ -115,6 +116,21 @@ impl Intent {
         }
     }
 
+    /// A profile that a machine uses is checked with that machine.
+    fn check_unused_profiles(&self, files: &Files, findings: &mut Findings) {
+        let used: Vec<&Name> = self
+            .clusters
+            .values()
+            .flat_map(|cluster| cluster.assignments.values())
+            .flat_map(|file| &file.profiles)
+            .collect();
+        let mut known: Vec<&Fragments> = vec![&self.fragments];
+        known.extend(self.clusters.values().map(|cluster| &cluster.fragments));
+        for (name, profile) in self.profiles.iter().filter(|(name, _)| !used.contains(name)) {
+            check_profile(files, &format!("profiles/{name}.yaml"), profile, &known, findings);
+        }
+    }
+
     fn check_names(&self, files: &Files, name: &Name, cluster: &ClusterIntent, findings: &mut Findings) {
         for (key, source) in &cluster.fragments {
             if let Some(other) = self.fragments.get(key) {
@@ -134,9 +150,36 @@ impl Intent {
             let pos = place(files, &path, &["name"]);
             findings.push(Finding::error(path, pos, codes::DUPLICATE, message, "rename one of the two"));
         }
+        let used: Vec<&Name> = cluster.assignments.values().flat_map(|file| &file.profiles).collect();
+        for (profile, own) in cluster.profiles.iter().filter(|(profile, _)| !used.contains(profile)) {
+            let path = format!("clusters/{name}/profiles/{profile}.yaml");
+            check_profile(files, &path, own, &[&self.fragments, &cluster.fragments], findings);
+        }
         for machine in cluster.assignments.keys() {
             if let Err(more) = self.select(name, machine, Look(Some(files))) {
                 findings.extend(more);
+            }
+        }
+    }
+}
+
+/// What a profile names exists, also when no machine uses the profile.
+fn check_profile(
+    files: &Files,
+    path: &str,
+    profile: &Profile,
+    known: &[&Fragments],
+    findings: &mut Findings,
+) {
+    for (layer, names) in &profile.fragments {
+        for fragment in names {
+            let key = (*layer, fragment.clone());
+            let unread = files.get(&format!("fragments/{layer}/{fragment}.yaml")).is_some();
+            if !unread && !known.iter().any(|fragments| fragments.contains_key(&key)) {
+                let message = format!("There is no fragment `{layer}/{fragment}`");
+                let pos = place(files, path, &["fragments", layer.as_str()]);
+                let help = "correct the name, or write the file";
+                findings.push(Finding::error(path, pos, codes::MISSING_REFERENCE, message, help));
             }
         }
     }

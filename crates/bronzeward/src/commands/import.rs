@@ -68,8 +68,8 @@ fn take(
     decide: &Decide,
     fallback: &str,
 ) -> Result<Exit> {
-    let draft = Draft::open(clone, tips, decide.branch.as_deref(), fallback)?;
-    let intent = Intent::load(&clone.work_files()?).map_err(|findings| refuse(findings.to_string()))?;
+    let draft = Draft::choose(clone, tips, decide.branch.as_deref(), fallback)?;
+    let intent = Intent::load(&draft.files()?).map_err(|findings| refuse(findings.to_string()))?;
     let identity = clone.identity()?;
     let key = clone.installation_key(&state.installation.governed.commit, &identity)?;
     let locks = intent.clusters.iter().map(|(name, of)| (name.clone(), of.lock.clone())).collect();

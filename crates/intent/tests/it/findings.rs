@@ -228,6 +228,13 @@ fn references_to_nothing() {
     missing("base: shared", "base: other", "4:7", "no base `other`");
     let tree = Tree::sound().replace("profiles/workers.yaml", "[dns]", "[dns, mdns]");
     tree.refused("profiles/workers.yaml:6:18", "missing-reference", "no fragment `cluster/mdns`");
+    // a profile that no machine uses is read all the same
+    let text =
+        "apiVersion: bronzeward.dev/v1alpha1\nkind: Profile\nname: spare\nfragments:\n  role: [gone]\n";
+    for path in ["profiles/spare.yaml", "clusters/home/profiles/spare.yaml"] {
+        let tree = Tree::sound().write(path, text);
+        tree.refused(&format!("{path}:5:3"), "missing-reference", "no fragment `role/gone`");
+    }
     let base = "clusters/home/bases/cp1.yaml";
     let at = "clusters/home/assignments/cp1.yaml:1:1";
     Tree::sound().remove(base).refused(at, "missing-reference", "no base `cp1`");
