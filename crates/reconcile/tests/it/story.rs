@@ -195,3 +195,21 @@ fn a_control_plane_is_not_sent_to_yet() {
     assert!(outcome.holds["home/cp1"].starts_with("not-supported"), "{outcome:?}");
     assert!(world.sends().is_empty());
 }
+
+/// The plan is nowhere to be found: the gate computes it from main itself.
+#[test]
+fn an_approval_counts_in_a_later_commit_on_main_without_its_branch() {
+    let mut world = World::adopted();
+    let edits = world.fragment("labels", &label("zone", "a"));
+    let published = world.publish(Some(&world.ann), &edits);
+    world.quiet();
+    assert!(world.sends().is_empty(), "published and unapproved: nothing is sent");
+    let tree = world.repo.commit(published).unwrap().tree;
+    let approved = world.approve(&world.ann, world.plan_tree(tree), published);
+    let message = format!("Approve what main holds\n\n{}", approved.trailers);
+    let later = world.write_tree(tree, &message, None, &[published]);
+    world.push_main(later);
+    world.quiet();
+    assert_eq!(world.sends().len(), 1, "{:?}", world.last);
+    assert_eq!(world.status("w1").applied.unwrap().commit, later.to_string());
+}
