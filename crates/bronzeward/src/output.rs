@@ -1,5 +1,6 @@
 //! What goes to the terminal.
 
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 
 use serde::Serialize;
@@ -16,7 +17,7 @@ pub enum Format {
 
 /// Prints a line on standard output. A closed pipe ends the output, not the command.
 pub fn line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    let _ = writeln!(std::io::stdout().lock(), "{}", plain(text));
 }
 
 /// Prints bytes as they are.
@@ -26,12 +27,25 @@ pub fn bytes(bytes: &[u8]) {
 
 /// Prints on standard error.
 pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", plain(text));
 }
 
 /// Prints a value as JSON.
 pub fn json<T: Serialize + ?Sized>(value: &T) {
     line(&serde_json::to_string_pretty(value).expect("BUG: our types serialize to JSON"));
+}
+
+/// Text that moves no cursor: commit messages, names in trees and words of nodes are anybody's, and a terminal obeys
+/// control characters and turns the direction of a line around.
+fn plain(text: &str) -> Cow<'_, str> {
+    let obeyed = |c: char| {
+        c.is_control() && c != '\n' && c != '\t'
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(obeyed) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| if obeyed(c) { '\u{fffd}' } else { c }).collect())
 }
 
 /// Asks a question at a terminal. `None`: nobody can be asked.
@@ -40,9 +54,20 @@ pub fn ask(question: &str) -> Option<bool> {
         return None;
     }
     let mut err = std::io::stderr().lock();
-    let _ = write!(err, "{question} [y/N] ");
+    let _ = write!(err, "{} [y/N] ", plain(question));
     let _ = err.flush();
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer).ok()?;
     Some(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_printed() {
+        assert_eq!(plain("one\n\ttwo é"), "one\n\ttwo é");
+        assert_eq!(plain("a\u{1b}[2Jb\rc\u{9b}d\u{202e}e"), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}d\u{fffd}e");
+    }
 }

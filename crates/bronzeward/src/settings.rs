@@ -142,14 +142,22 @@ fn default_principal() -> String {
     "reconciler".to_owned()
 }
 
+/// Where and why a file cannot be read, without the line itself: an address in it may hold a password.
+fn told(text: &str, err: &toml::de::Error) -> String {
+    let at = err.span().and_then(|span| text.get(..span.start));
+    let line = at.map_or(1, |before| before.matches('\n').count() + 1);
+    format!("line {line}: {}", err.message())
+}
+
 impl Settings {
     /// Reads the file; relative paths are below its folder.
     pub fn read(path: &Path) -> Result<Settings> {
         let text = std::fs::read_to_string(path).with_context(|| {
             format!("Cannot read the settings `{}`; `bronzeward init` writes them", path.display())
         })?;
-        let mut settings: Settings = toml::from_str(&text)
-            .map_err(|err| refuse(format!("The settings `{}` cannot be read: {err}", path.display())))?;
+        let mut settings: Settings = toml::from_str(&text).map_err(|err| {
+            refuse(format!("The settings `{}` cannot be read: {}", path.display(), told(&text, &err)))
+        })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let below = |path: &mut PathBuf| *path = folder.join(&*path);
         below(&mut settings.state.disk);
@@ -206,7 +214,7 @@ impl Person {
         let file = match path.as_ref().map(std::fs::read_to_string) {
             Some(Ok(text)) => toml::from_str::<PersonFile>(&text).map_err(|err| {
                 let path = path.as_deref().unwrap_or(Path::new("config.toml")).display();
-                refuse(format!("Your settings `{path}` cannot be read: {err}"))
+                refuse(format!("Your settings `{path}` cannot be read: {}", told(&text, &err)))
             })?,
             _ => PersonFile::default(),
         };

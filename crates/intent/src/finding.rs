@@ -42,6 +42,8 @@ pub mod codes {
     pub const SIGNERS: Code = Code("allowed-signers");
     /// The policy cannot work as it is written.
     pub const POLICY: Code = Code("policy");
+    /// A setting that this version does not honour yet.
+    pub const NOT_SUPPORTED: Code = Code("not-supported");
     /// A templated file.
     pub const TEMPLATE: Code = Code("template");
 }

@@ -83,6 +83,7 @@ impl Intent {
 
     fn check(&self, files: &Files, findings: &mut Findings) {
         self.check_requires(files, findings);
+        crate::unsupported::check(self, files, findings);
         let mut identities: BTreeMap<String, String> = BTreeMap::new();
         self.check_unused_profiles(files, findings);
         for (name, cluster) in &self.clusters {

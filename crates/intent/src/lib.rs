@@ -17,6 +17,7 @@ pub mod name;
 mod place;
 pub mod repository;
 pub mod selection;
+mod unsupported;
 pub mod yaml_text;
 
 pub use cluster::{Assignment, Cluster, Machine, Platform, Profile, Role};

@@ -21,7 +21,7 @@ use bronzeward_compile::{Composed, compose, compose_base};
 use bronzeward_git::Oid;
 use bronzeward_git::sign::Signer;
 use bronzeward_intent::{Governance, Intent, Name};
-use bronzeward_state::approval::{Approval, Place};
+use bronzeward_state::kept;
 use bronzeward_state::log::LogKind;
 use bronzeward_state::model::{EntryState, Release, ReleaseEntry, Status};
 use bronzeward_state::snapshot::view;
@@ -121,37 +121,31 @@ impl Engine {
             .map_err(|why| Trouble::halt("state-untrusted", format!("The plan of release {sequence}: {why}")))
     }
 
-    /// What acceptance kept is verified again: a logged `approved` is not trusted.
-    fn verify_kept(&self, snapshot: &Snapshot, ready: &Ready) -> Result<(), Trouble> {
-        let broken = |why: &str| {
-            let message =
-                format!("The statement of release {} does not carry it: {why}", ready.release.sequence);
-            Trouble::halt("state-untrusted", message)
+    /// What acceptance kept is judged again, for every release that counts: a logged `approved` is not trusted.
+    pub(crate) fn verify_kept(
+        &self,
+        snapshot: &Snapshot,
+        digest: &str,
+        state: EntryState,
+    ) -> Result<(), Trouble> {
+        let carries = |release: &&Release| {
+            let same = |entry: &ReleaseEntry| entry.digest == digest && entry.state == state;
+            release.refused.is_none() && release.entries.iter().any(same)
         };
-        let (plan, statement) = snapshot.release_files(ready.release.sequence)?;
-        let parsed = Approval::parse_kept(&statement).map_err(|err| broken(&err.to_string()))?;
-        let parsed = parsed.ok_or_else(|| broken("it is empty"))?;
-        if bronzeward_intent::canonical::sha256(&plan) != parsed.statement.plan {
-            return Err(broken("another plan was signed"));
+        for release in snapshot.releases.values().filter(carries) {
+            let governance = self.trees.governance(self.chain().accepted_under(release.sequence))?;
+            let (installation, keys) = (&snapshot.installation, &self.setup.root_keys);
+            kept::verify(&snapshot.tree, installation, release, &governance, keys).map_err(|why| {
+                let message =
+                    format!("The statement of release {} does not carry it: {why}", release.sequence);
+                Trouble::halt("state-untrusted", message)
+            })?;
         }
-        let installation = &snapshot.installation;
-        let place = Place {
-            repository: &installation.repository,
-            shard: &installation.shard,
-            epoch: &installation.epoch,
-        };
-        let signed = parsed.verify(place).map_err(|err| broken(&err.to_string()))?;
-        let same = signed.len() == ready.release.approvers.len()
-            && signed.iter().zip(&ready.release.approvers).all(|(one, approver)| {
-                one.id == approver.approval
-                    && one.approver == approver.principal
-                    && bronzeward_git::sign::fingerprint(&one.key) == approver.key
-            });
-        if same { Ok(()) } else { Err(broken("it names other approvers")) }
+        Ok(())
     }
 
     fn govern(&mut self, snapshot: &Snapshot, ready: &Ready) -> Result<Step, Trouble> {
-        self.verify_kept(snapshot, ready)?;
+        self.verify_kept(snapshot, &ready.release.entries[ready.index].digest, EntryState::Approved)?;
         let tip = self.tip().map_err(Trouble::Retry)?;
         let governance = self.trees.governance(&tip.to_string())?;
         let key = self.world.signer.public_key().key_data();
@@ -179,7 +173,7 @@ impl Engine {
         ready: &Ready,
         entry: &MachineEntry,
     ) -> Result<Step, Trouble> {
-        self.verify_kept(snapshot, ready)?;
+        self.verify_kept(snapshot, &ready.release.entries[ready.index].digest, EntryState::Approved)?;
         // a change that was withdrawn meanwhile should not go: main is fetched before the evidence
         let before = self.fetched.main;
         self.refetch_main()?;

@@ -10,10 +10,10 @@ use bronzeward_git::{CommitInfo, Oid};
 use bronzeward_intent::{Files, Intent, Selection};
 use bronzeward_state::Transaction;
 use bronzeward_state::approval::Basis;
+use bronzeward_state::kept::UNSIGNED;
 use bronzeward_state::snapshot::view;
 
 use crate::engine::Engine;
-use crate::gate::decide::UNSIGNED;
 use crate::trouble::Trouble;
 
 impl Engine {

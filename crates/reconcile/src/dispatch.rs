@@ -109,7 +109,6 @@ impl Engine {
         transaction.set_status(status);
         let message = format!("attempt {number} is recorded; it is sent within {}", defaults.send_within);
         transaction.log(cluster, machine, LogKind::Attempt, &message, details([("number", json!(number))]));
-        let commit_of_main = self.fetched.main;
         if !self.commit(transaction)? {
             return Ok(Step::Published);
         }
@@ -128,7 +127,6 @@ impl Engine {
             };
             return self.record(cluster, machine, number, Answer::NotSent, why).map(|()| Step::Published);
         };
-        let _ = commit_of_main;
         let (access, _) = match self.access(cluster) {
             Ok(found) => found,
             Err(why) => {

@@ -23,8 +23,8 @@ pub struct NodeAddress {
     pub endpoint: String,
 }
 
-/// What was read from a node. All of it is the node's word.
-#[derive(Clone, Debug)]
+/// What was read from a node. All of it is the node's word; it holds values, so it is not `Debug`.
+#[derive(Clone)]
 pub struct Seen {
     /// The Talos node id.
     pub node_id: Option<String>,

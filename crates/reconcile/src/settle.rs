@@ -132,6 +132,7 @@ impl Engine {
                 "its approval ended before anything was sent",
             );
         }
+        self.verify_kept(snapshot, &operation.entry, EntryState::Committed)?;
         if let Some(act) = self.chain().frozen_by(&status.cluster, &status.machine) {
             outcome.holds.insert(name, format!("frozen by act {act}"));
             return Ok(false);

@@ -54,7 +54,7 @@ pub struct NewSecret {
 }
 
 /// The outcome.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Ingested {
     /// The documents, every value replaced by a reference.
     pub sanitised: Vec<u8>,
@@ -68,6 +68,16 @@ pub struct Ingested {
     pub marks: Vec<Mark>,
     /// What was cleared, as it is stored.
     pub cleared: Vec<Mark>,
+}
+
+impl std::fmt::Debug for Ingested {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // `canonical` holds values
+        f.debug_struct("Ingested")
+            .field("new", &self.new)
+            .field("reused", &self.reused)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why nothing was ingested.

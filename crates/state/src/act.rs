@@ -81,12 +81,12 @@ impl Act {
 
     /// A sentence for people, without the actor.
     pub fn sentence(&self) -> String {
-        match self {
-            Act::Freeze { scope, reason, .. } => format!("freeze {scope}: {}", one_line(reason)),
-            Act::Unfreeze { scope, reason, .. } => format!("unfreeze {scope}: {}", one_line(reason)),
-            Act::Revoke { approval, reason, .. } => format!("revoke {approval}: {}", one_line(reason)),
-            Act::Deny { key, reason, .. } => format!("deny {key}: {}", one_line(reason)),
-        }
+        one_line(&match self {
+            Act::Freeze { scope, reason, .. } => format!("freeze {scope}: {reason}"),
+            Act::Unfreeze { scope, reason, .. } => format!("unfreeze {scope}: {reason}"),
+            Act::Revoke { approval, reason, .. } => format!("revoke {approval}: {reason}"),
+            Act::Deny { key, reason, .. } => format!("deny {key}: {reason}"),
+        })
     }
 
     /// May this principal do it, by the governance in force where the act stands?
@@ -107,8 +107,9 @@ impl Act {
     }
 }
 
+/// People write what they like: it stands in the timeline without control characters, and not endlessly.
 fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().take(500).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// What a freeze covers.

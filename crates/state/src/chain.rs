@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use bronzeward_compile::plan::Entry;
 use bronzeward_git::allowed_signers::ROOT;
 use bronzeward_git::sign::fingerprint;
 use bronzeward_git::tree::{EntryKind, changed_paths};
@@ -17,6 +18,7 @@ use crate::act::{Act, Scope};
 use crate::message::StateMessage;
 use crate::model::{Installation, InstallationMode};
 use crate::snapshot::{self, INSTALLATION, SnapshotError};
+use crate::steps::{Step, Wrong};
 
 /// A rule that a commit breaks.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +60,18 @@ pub enum Rule {
     /// A new owner raises the generation by one.
     #[error("it changes the owner without raising the generation by one")]
     Ownership,
+    /// What was accepted stays as it is; only what becomes of its entries moves, and forward.
+    #[error("it changes what `{0}` accepted, or wakes an entry that ended")]
+    Release(String),
+    /// An entry is committed once, carried by as many approvals as policy asks for.
+    #[error("it commits an entry of {0} that the kept approvals do not carry, or leaves its turn")]
+    Commitment(String),
+    /// Turn, operation and Applied move only with a committed entry, and nothing is tried while frozen.
+    #[error("`{0}` moves as no committed entry and no answer moves it")]
+    Status(String),
+    /// The seen tip and the acknowledged acts only go forward.
+    #[error("it takes back what was seen of main or of the acts")]
+    Seen,
     /// Governance moves only with a release that carries it.
     #[error("it changes the governance without an approved release")]
     Governance,
@@ -116,8 +130,11 @@ pub struct Chain {
     installation: Installation,
     acts: Vec<CountedAct>,
     commits: Vec<Oid>,
-    /// The latest time that a commit of the chain claims: a later commit cannot claim an earlier one.
+    /// The latest time that a reconciler's commit claims: a later commit cannot claim an earlier one.
     clock: i64,
+    root_keys: Vec<KeyData>,
+    /// From which sequence number on which commit governs.
+    governed: Vec<(u64, String)>,
 }
 
 impl Chain {
@@ -145,6 +162,8 @@ impl Chain {
         }
         Ok(Chain {
             tip: commit,
+            root_keys: root_keys.to_vec(),
+            governed: vec![(1, installation.governed.commit.clone())],
             installation,
             acts: Vec::new(),
             commits: vec![commit],
@@ -267,7 +286,10 @@ impl Chain {
         match who {
             Writer::Reconciler => {
                 changes.check_reconciler().map_err(breach)?;
-                self.check_installation(&installation, &changes).map_err(breach)?;
+                self.check_installation(repo, &installation).map_err(breach)?;
+                self.check_step(repo, &info, &changes, &installation, governance_at)?;
+                // a person's date may be any: it moves nobody's clock but their own
+                self.clock = self.clock.max(info.committer.seconds);
             }
             Writer::Person(who) => {
                 let act = self.persons_act(repo, &info, &changes, &installation, wanted).map_err(breach)?;
@@ -275,7 +297,9 @@ impl Chain {
                 self.acts.push(CountedAct { sequence: wanted, act, who, allowed });
             }
         }
-        self.clock = self.clock.max(info.committer.seconds);
+        if installation.governed != self.installation.governed {
+            self.governed.push((wanted, installation.governed.commit.clone()));
+        }
         self.installation = installation;
         self.tip = commit;
         self.commits.push(commit);
@@ -297,7 +321,52 @@ impl Chain {
         Some(Writer::Person(who.to_owned())).filter(|_| who != ROOT)
     }
 
-    fn check_installation(&self, new: &Installation, changes: &Changes) -> Result<(), Rule> {
+    /// The commit that governed when a release of this sequence number was accepted.
+    pub fn accepted_under(&self, sequence: u64) -> &str {
+        let before = self.governed.iter().rev().find(|(since, _)| *since < sequence);
+        before.map_or(self.installation.governed.commit.as_str(), |(_, commit)| commit)
+    }
+
+    fn check_step(
+        &self,
+        repo: &Repo,
+        info: &CommitInfo,
+        changes: &Changes,
+        new: &Installation,
+        governance_at: &GovernanceAt<'_>,
+    ) -> Result<(), ChainError> {
+        let breach = |rule| ChainError::Breach(Box::new(Breach { commit: info.id, rule }));
+        let old = &self.installation;
+        let governance = governance_at(&old.governed.commit)?;
+        let step = Step {
+            before: &repo.tree_of(self.tip)?,
+            after: &repo.tree(info.tree),
+            changed: &changes.changed,
+            old,
+            new,
+            root_keys: &self.root_keys,
+            denied: &self.denied(),
+            revoked: &self.revoked(),
+            frozen_by: &|cluster, machine| self.frozen_by(cluster, machine),
+            accepted_under: &|sequence| governance_at(self.accepted_under(sequence)),
+            governance: &governance,
+        };
+        let carried = step.check().map_err(|wrong| match wrong {
+            Wrong::Rule(rule) => breach(rule),
+            Wrong::Trouble(err) => err,
+        })?;
+        let moved = match carried {
+            Some(Entry::Govern(entry)) => {
+                (entry.turn, &entry.from) == (old.governed.turn, &old.governed.digest)
+                    && (new.governed.turn, &new.governed.digest) == (old.governed.turn + 1, &entry.to)
+                    && governance_at(&new.governed.commit)?.digest == entry.to
+            }
+            _ => new.governed == old.governed,
+        };
+        if moved { Ok(()) } else { Err(breach(Rule::Governance)) }
+    }
+
+    fn check_installation(&self, repo: &Repo, new: &Installation) -> Result<(), Rule> {
         let old = &self.installation;
         let same = new.repository == old.repository
             && new.shard == old.shard
@@ -313,11 +382,14 @@ impl Chain {
                 return Err(Rule::Ownership);
             }
         }
-        if new.governed != old.governed {
-            let carried = changes.changed.iter().any(|path| path.starts_with("releases/"));
-            if !carried || new.governed.turn != old.governed.turn + 1 {
-                return Err(Rule::Governance);
-            }
+        // whoever has both commits sees whether main went back; without them the sequence alone is checked
+        let known = |text: &str| text.parse::<Oid>().ok().filter(|id| repo.has(*id));
+        let back = match (known(&old.seen.main), known(&new.seen.main)) {
+            (Some(was), Some(is)) => !repo.is_ancestor(was, is).unwrap_or(true),
+            _ => new.seen.main.parse::<Oid>().is_err(),
+        };
+        if back || new.seen.act < old.seen.act || new.seen.act > new.sequence {
+            return Err(Rule::Seen);
         }
         Ok(())
     }
@@ -373,6 +445,7 @@ fn read_installation(repo: &Repo, info: &CommitInfo) -> Result<Installation, Sna
 struct Changes {
     changed: Vec<String>,
     added: BTreeSet<String>,
+    removed: BTreeSet<String>,
     odd: Option<String>,
 }
 
@@ -380,16 +453,18 @@ impl Changes {
     fn between(repo: &Repo, old: Oid, info: &CommitInfo) -> Result<Changes, GitError> {
         let (before, after) = (repo.tree_of(old)?, repo.tree(info.tree));
         let changed = changed_paths(&before, &after)?;
-        let (mut added, mut odd) = (BTreeSet::new(), None);
+        let (mut added, mut removed, mut odd) = (BTreeSet::new(), BTreeSet::new(), None);
         for path in &changed {
             if before.entry(path)?.is_none() {
                 added.insert(path.clone());
             }
-            if after.entry(path)?.is_some_and(|entry| entry.kind != EntryKind::File) {
-                odd = Some(path.clone());
+            match after.entry(path)? {
+                None => drop(removed.insert(path.clone())),
+                Some(entry) if entry.kind != EntryKind::File => odd = Some(path.clone()),
+                Some(_) => {}
             }
         }
-        Ok(Changes { changed, added, odd })
+        Ok(Changes { changed, added, removed, odd })
     }
 
     fn check_paths(&self) -> Result<(), Rule> {
@@ -407,8 +482,11 @@ impl Changes {
                 || (path.starts_with("releases/") && path.matches('/').count() == 1)
                 || (path.starts_with("machines/") && path.ends_with("/status.yaml"))
         };
-        let forbidden =
-            |path: &&String| path.starts_with("acts/") || !(rewritable(path) || self.added.contains(*path));
+        let forbidden = |path: &&String| {
+            path.starts_with("acts/")
+                || self.removed.contains(*path)
+                || !(rewritable(path) || self.added.contains(*path))
+        };
         match self.changed.iter().find(forbidden) {
             Some(path) => Err(Rule::ReconcilersCommit(path.clone())),
             None => Ok(()),
@@ -418,6 +496,11 @@ impl Changes {
 
 fn is_known(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
+    // what people read in listings holds no control characters
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-./".contains(&b);
+    if !path.bytes().all(plain) {
+        return false;
+    }
     match parts[..] {
         [INSTALLATION] => true,
         ["releases", file] => file.ends_with(".yaml"),

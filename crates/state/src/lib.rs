@@ -3,13 +3,16 @@
 //! It is the only point of order, and its sequence number the only clock that orders. This room knows how the chain
 //! is read, written and verified; what is written is decided in `reconcile`.
 
+pub mod accept;
 pub mod act;
 pub mod approval;
 pub mod chain;
+pub mod kept;
 pub mod log;
 pub mod message;
 pub mod model;
 pub mod snapshot;
+mod steps;
 pub mod store;
 pub mod transaction;
 

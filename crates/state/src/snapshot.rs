@@ -102,13 +102,7 @@ impl Snapshot {
     /// # Errors
     /// [`SnapshotError`].
     pub fn release_files(&self, sequence: u64) -> Result<(Vec<u8>, String), SnapshotError> {
-        let folder = release_folder(sequence);
-        let read = |name: &str| -> Result<Vec<u8>, SnapshotError> {
-            let path = format!("{folder}/{name}");
-            self.tree.read(&path)?.ok_or(SnapshotError::Missing(path))
-        };
-        let statement = read("statement.txt")?;
-        Ok((read("plan.json")?, String::from_utf8_lossy(&statement).into_owned()))
+        release_files(&self.tree, sequence)
     }
 
     /// The timeline of a machine, oldest first.
@@ -124,6 +118,16 @@ impl Snapshot {
         out.sort_by_key(|entry| (entry.sequence, entry.kind));
         Ok(out)
     }
+}
+
+pub(crate) fn release_files(tree: &TreeView, sequence: u64) -> Result<(Vec<u8>, String), SnapshotError> {
+    let folder = release_folder(sequence);
+    let read = |name: &str| -> Result<Vec<u8>, SnapshotError> {
+        let path = format!("{folder}/{name}");
+        tree.read(&path)?.ok_or(SnapshotError::Missing(path))
+    };
+    let statement = read("statement.txt")?;
+    Ok((read("plan.json")?, String::from_utf8_lossy(&statement).into_owned()))
 }
 
 /// Where a machine's status stands.

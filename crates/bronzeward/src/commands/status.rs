@@ -166,7 +166,7 @@ fn print_releases(snapshot: &Snapshot) {
             let own = release
                 .approvers
                 .iter()
-                .any(|approver| bronzeward_reconcile::gate::decide::is_self(&approver.key, entry));
+                .any(|approver| bronzeward_state::kept::is_self(&approver.key, entry));
             output::line(&format!(
                 "release {}  {} {}  {}{detail}{}  approval {}",
                 release.sequence,

@@ -1,5 +1,6 @@
 //! Every way in which a file can be wrong, and what is said.
 
+use bronzeward_intent::Intent;
 use bronzeward_intent::finding::Severity;
 
 use crate::sample::Tree;
@@ -323,4 +324,23 @@ fn one_pass_names_everything() {
         .remove("allowed_signers");
     let codes: Vec<_> = tree.findings().iter().map(|one| one.code.0).collect();
     assert_eq!(codes, ["missing-file", "wrong-value", "name-mismatch", "unknown-key", "unknown-file"]);
+}
+
+#[test]
+fn what_this_version_does_not_honour_is_said() {
+    let tree =
+        Tree::sound().replace("bronzeward.yaml", "{store: age}", "{store: openbao, address: https://bao}");
+    tree.refused("bronzeward.yaml:5:18", "not-supported", "`openbao` is not supported yet");
+    let tree = Tree::sound().replace("bronzeward.yaml", "{store: age}", "{store: age, transit: t}");
+    tree.refused("bronzeward.yaml:5:32", "not-supported", "`openbao` is not supported yet");
+    let settings =
+        "foreignOwned: [kubernetes-images]\nlints: {disk-by-path: off}\ntalos: {version: v1.13.9}\n";
+    let tree = Tree::sound().append("clusters/home/cluster.yaml", settings);
+    let (_, findings) = Intent::read(&tree.files());
+    let said: Vec<String> = findings.sorted().iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 3, "{said:#?}");
+    for key in ["foreignOwned", "lints", "talos"] {
+        assert!(said.iter().any(|one| one.contains(&format!("`{key}` is not honoured yet"))), "{said:#?}");
+    }
+    tree.load().unwrap();
 }

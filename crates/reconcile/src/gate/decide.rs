@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use bronzeward_compile::plan::{Entry, MachineEntry, Mode, Operation, Subject};
-use bronzeward_git::allowed_signers::ROOT;
 use bronzeward_intent::Governance;
-use bronzeward_intent::repository::SelfApproval;
+use bronzeward_state::kept::Count;
 use bronzeward_state::model::{EntryState, Release, ReleaseEntry, Status};
 use jiff::Timestamp;
 
@@ -111,32 +110,10 @@ impl Gate<'_> {
     /// # Errors
     /// [`Hold::Approvals`] when they are too few.
     pub fn enough(&self, digest: &str, governs: bool, state: EntryState) -> Result<(), Hold> {
-        let policy = &self.governance.repository.policy;
-        let want = if governs { policy.approvals.governance } else { policy.approvals.configuration };
-        let mut who: BTreeSet<&str> = BTreeSet::new();
-        for release in
-            self.releases.iter().filter(|release| release.refused.is_none() && release.expires > self.now)
-        {
-            for same in release.entries.iter().filter(|other| other.digest == digest && other.state == state)
-            {
-                for approver in &release.approvers {
-                    let void = self.denied.contains(approver.key.as_str())
-                        || self.revoked.contains(approver.approval.as_str());
-                    if void {
-                        continue;
-                    }
-                    if governs && approver.principal == ROOT {
-                        return Ok(());
-                    }
-                    let own = is_self(&approver.key, same);
-                    if !own || policy.self_approval == SelfApproval::Allowed {
-                        who.insert(&approver.principal);
-                    }
-                }
-            }
-        }
-        let have = u32::try_from(who.len()).unwrap_or(u32::MAX);
-        if have >= want.max(1) { Ok(()) } else { Err(Hold::Approvals { have, want }) }
+        let count = Count { governance: self.governance, denied: self.denied, revoked: self.revoked };
+        let live = self.releases.iter().copied().filter(|release| release.expires > self.now);
+        let (have, want) = count.of(live, digest, governs, state);
+        if have >= want { Ok(()) } else { Err(Hold::Approvals { have, want }) }
     }
 
     fn machine(&self, entry: &MachineEntry) -> Result<(), Hold> {
@@ -204,14 +181,6 @@ pub fn unsupported(entry: &MachineEntry) -> Option<&'static str> {
     let staged = entry.mode != Some(Mode::NoReboot) || entry.reboot.needed;
     staged.then_some("a change that needs a reboot (mode staged)")
 }
-
-/// Did the approver sign a part of what it approves? Unknown is at worst that.
-pub fn is_self(key: &str, entry: &ReleaseEntry) -> bool {
-    entry.contributors.iter().any(|contributor| contributor == key || contributor == UNSIGNED)
-}
-
-/// How an unsigned commit stands among the contributors.
-pub const UNSIGNED: &str = "unsigned";
 
 fn names_drift(entry: &MachineEntry, sequence: u64, meaning: &str) -> bool {
     let overwrites = entry.overwrites.is_some_and(|overwrites| overwrites.drift == sequence);

@@ -6,10 +6,11 @@ use bronzeward_compile::plan::{Entry, Plan};
 use bronzeward_git::allowed_signers::ROOT;
 use bronzeward_git::sign::fingerprint;
 use bronzeward_intent::{ActorRole, Governance, PrincipalKind};
-use bronzeward_state::approval::{NAMESPACE, Signed, Statement};
-use bronzeward_state::model::Approver;
 use jiff::{SignedDuration, Timestamp};
 use ssh_key::public::KeyData;
+
+use crate::approval::{NAMESPACE, Signed, Statement};
+use crate::model::Approver;
 
 /// By what an approval is judged.
 #[derive(Clone, Copy, Debug)]
