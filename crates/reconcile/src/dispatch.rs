@@ -119,9 +119,13 @@ impl Engine {
         let mine = self.is_mine(&snapshot, &status, number, &artifact.bytes_digest);
         let late = self.world.clock.monotonic().saturating_sub(clock) > defaults.send_within.as_duration();
         let entry_target = self.target_of(&snapshot, &status).or(target);
-        let (true, false, Some(endpoint)) = (mine, late, entry_target) else {
+        // a freeze that came after the attempt lost the race, and is honoured as long as nothing left
+        let frozen = self.chain().frozen_by(cluster, machine).is_some();
+        let (true, false, Some(endpoint)) = (mine && !frozen, late, entry_target) else {
             let why = if late {
                 "the push took longer than `sendWithin`"
+            } else if frozen {
+                "it was frozen meanwhile"
             } else {
                 "the shard or the operation moved on"
             };

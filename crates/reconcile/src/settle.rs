@@ -152,6 +152,13 @@ impl Engine {
             let started = operation.last_attempt().map_or(operation.evidence.at, |attempt| attempt.started);
             return self.finish(snapshot, status, operation, &entry, &look, started);
         }
+        if !look.seen.running || look.seen.pending {
+            let why =
+                "not sent: the machine is not running, or another configuration is staged or on trial there";
+            outcome.holds.insert(name, why.into());
+            outcome.wait(LOOK_EVERY);
+            return Ok(false);
+        }
         if look.digests.meaning != operation.evidence.meaning {
             let why = "something else runs than what was approved to be replaced";
             return self.end(snapshot, status, operation, EntryState::Failed, why);

@@ -242,6 +242,8 @@ pub enum PushFault {
     Slow(Duration),
     /// Somebody else pushes first.
     Race(Box<dyn FnOnce() + std::marker::Send>),
+    /// Somebody else pushes right after it.
+    Followed(Box<dyn FnOnce() + std::marker::Send>),
 }
 
 #[derive(Default)]
@@ -380,6 +382,11 @@ impl Remote for FaultyRemote {
             Some(PushFault::Race(other)) => {
                 other();
                 self.deliver(repo, updates)
+            }
+            Some(PushFault::Followed(other)) => {
+                let done = self.deliver(repo, updates);
+                other();
+                done
             }
         };
         self.steps.reach("after-push");

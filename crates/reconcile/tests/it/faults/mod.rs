@@ -278,6 +278,46 @@ fn a_slow_host_uses_no_attempt() {
     done_once(&world);
 }
 
+/// Somebody freezes `w1`, from another machine.
+fn freezes(world: &World) -> Box<dyn FnOnce() + Send> {
+    let repo = world.repo.clone();
+    let (ident, seed) = (world.ident(&world.ann), world.ann.private.clone());
+    let now = world.now();
+    Box::new(move || {
+        let signer = bronzeward_git::sign::KeySigner::new(ssh_key::PrivateKey::from_openssh(&seed).unwrap());
+        let state = Snapshot::read(&repo, repo.read_ref(STATE).unwrap().unwrap()).unwrap();
+        let scope = "home/w1".parse().unwrap();
+        let act = bronzeward_state::Act::Freeze { format: 1, scope, reason: "now".into(), at: now };
+        let done =
+            bronzeward_state::transaction::write_act(&repo, &state, &act, now, &ident, &signer).unwrap();
+        repo.set_ref(STATE, done.commit, done.parent).unwrap();
+    })
+}
+
+#[test]
+fn a_freeze_right_after_the_attempt_is_honoured_while_nothing_left() {
+    let mut met = false;
+    for at in 0..8 {
+        let mut world = World::adopted();
+        change(&world);
+        for _ in 0..at {
+            world.faults.push(PushFault::Slow(Duration::ZERO));
+        }
+        world.faults.push(PushFault::Followed(freezes(&world)));
+        world.quiet();
+        let kinds = world.kinds("w1");
+        let at = |kind: &str| kinds.iter().position(|other| *other == kind);
+        if let (Some(attempt), Some(not_sent)) = (at("attempt"), at("not-sent")) {
+            met = true;
+            assert!(attempt < not_sent && world.sends().is_empty(), "{kinds:?}");
+        }
+        world.unfreeze(&world.ann, "home/w1");
+        world.quiet();
+        done_once(&world);
+    }
+    assert!(met);
+}
+
 #[test]
 fn somebody_else_is_faster_at_every_push() {
     for at in 0..10 {
@@ -286,19 +326,7 @@ fn somebody_else_is_faster_at_every_push() {
         for _ in 0..at {
             world.faults.push(PushFault::Slow(Duration::ZERO));
         }
-        let repo = world.repo.clone();
-        let (ident, seed) = (world.ident(&world.ann), world.ann.private.clone());
-        let now = world.now();
-        world.faults.push(PushFault::Race(Box::new(move || {
-            let signer =
-                bronzeward_git::sign::KeySigner::new(ssh_key::PrivateKey::from_openssh(&seed).unwrap());
-            let state = Snapshot::read(&repo, repo.read_ref(STATE).unwrap().unwrap()).unwrap();
-            let scope = "home/w1".parse().unwrap();
-            let act = bronzeward_state::Act::Freeze { format: 1, scope, reason: "now".into(), at: now };
-            let done =
-                bronzeward_state::transaction::write_act(&repo, &state, &act, now, &ident, &signer).unwrap();
-            repo.set_ref(STATE, done.commit, done.parent).unwrap();
-        })));
+        world.faults.push(PushFault::Race(freezes(&world)));
         world.quiet();
         let kinds = world.kinds("w1");
         let Some(frozen) = kinds.iter().position(|kind| *kind == "frozen") else {
