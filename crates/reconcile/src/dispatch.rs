@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::act::{Ready, Step};
 use crate::engine::Engine;
 use crate::look::Look;
-use crate::ports::{NodeAddress, Sent};
+use crate::ports::{NodeAddress, Sent, Window};
 use crate::settle::find;
 use crate::trouble::Trouble;
 use crate::words::{details, later};
@@ -141,8 +141,10 @@ impl Engine {
         };
         let at = NodeAddress { cluster: cluster.to_owned(), endpoint };
         let spent = self.world.clock.monotonic().saturating_sub(clock);
-        let deadline = defaults.transport_deadline.as_duration().saturating_sub(spent);
-        let sent = self.world.nodes.send(&at, &access, &artifact.bytes, deadline);
+        let answer = defaults.transport_deadline.as_duration().saturating_sub(spent);
+        let begin = defaults.send_within.as_duration().saturating_sub(spent).min(answer);
+        let window = Window { begin, answer };
+        let sent = self.world.nodes.send(&at, &access, &artifact.bytes, window);
         let (answer, why) = match &sent {
             Sent::Accepted => (Answer::Accepted, "the node accepted it".to_owned()),
             Sent::Rejected(why) => (Answer::Rejected, (*why).to_owned()),

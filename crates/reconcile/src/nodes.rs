@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use talos_client::{Access, ApplyError, Dial, Endpoint, MachineType, Mode, NodeError, Stage, Talosconfig};
 use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout};
 
-use crate::ports::{NodeAccess, NodeAddress, Nodes, Seen, Sent, Unseen};
+use crate::ports::{NodeAccess, NodeAddress, Nodes, Seen, Sent, Unseen, Window};
 
 /// Dials nodes with the access of their cluster.
 pub struct NetworkNodes<D> {
@@ -80,17 +80,21 @@ impl<D: Dial> Nodes for NetworkNodes<D> {
         })
     }
 
-    fn send(&self, at: &NodeAddress, access: &NodeAccess, bytes: &[u8], deadline: Duration) -> Sent {
+    fn send(&self, at: &NodeAddress, access: &NodeAccess, bytes: &[u8], window: Window) -> Sent {
         let (access, endpoint) = match (self.access(access), endpoint(at)) {
             (Ok(access), Ok(endpoint)) => (access, endpoint),
             (Err(err), _) | (_, Err(err)) => return Sent::NotSent(err),
         };
         let send = async {
-            let node = match self.dial.dial(&endpoint, &access).await {
-                Ok(node) => node,
-                Err(err) => return Sent::NotSent(chain(&err)),
+            let started = Instant::now();
+            let node = match timeout(window.begin, self.dial.dial(&endpoint, &access)).await {
+                Ok(Ok(node)) => node,
+                Ok(Err(err)) => return Sent::NotSent(chain(&err)),
+                Err(_) => return Sent::NotSent("the connection took longer than `sendWithin` leaves".into()),
             };
-            match node.apply(bytes, Mode::NoReboot, false, deadline).await {
+            // the deadline on record covers the dial too: a later answer would outlive it
+            let left = window.answer.saturating_sub(started.elapsed());
+            match node.apply(bytes, Mode::NoReboot, false, left).await {
                 Ok(_) => Sent::Accepted,
                 Err(ApplyError::Rejected { .. }) => Sent::Rejected("the node's own validation refuses it"),
                 Err(ApplyError::NeedsReboot { .. }) => {
@@ -116,4 +120,37 @@ fn chain(err: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use async_trait::async_trait;
+    use bronzeward_secrets::SecretValue;
+    use bronzeward_testkit::node::{Cluster, Role};
+    use talos_client::Node;
+
+    use super::*;
+
+    /// Somebody who accepts the connection and never says a word.
+    struct Mute;
+
+    #[async_trait]
+    impl Dial for Mute {
+        async fn dial(&self, _: &Endpoint, _: &Access) -> Result<Box<dyn Node>, NodeError> {
+            std::future::pending().await
+        }
+    }
+
+    #[test]
+    fn a_connection_that_takes_longer_than_the_window_sends_nothing() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+        let nodes = NetworkNodes::new(Mute, runtime.handle().clone());
+        let access = NodeAccess(SecretValue::new(Cluster::local("home").talosconfig_text(Role::Admin)));
+        let at = NodeAddress { cluster: "home".into(), endpoint: "127.0.0.1:1".into() };
+        let window = Window { begin: Duration::from_millis(20), answer: Duration::from_secs(3600) };
+        let sent = nodes.send(&at, &access, b"x", window);
+        assert!(matches!(&sent, Sent::NotSent(why) if why.contains("sendWithin")), "{sent:?}");
+    }
 }

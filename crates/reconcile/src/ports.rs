@@ -66,6 +66,15 @@ pub enum Sent {
     Lost(String),
 }
 
+/// How long a send may take, from the call on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Until when the bytes may begin to leave: a connection that takes longer is given up, and nothing is sent.
+    pub begin: Duration,
+    /// Until when the answer is awaited, the connection included.
+    pub answer: Duration,
+}
+
 /// The nodes, asked one by one.
 pub trait Nodes: Send + Sync {
     /// Reads a node.
@@ -74,8 +83,8 @@ pub trait Nodes: Send + Sync {
     /// [`Unseen`], in words without anything that the node said.
     fn read(&self, at: &NodeAddress, access: &NodeAccess) -> Result<Seen, Unseen>;
 
-    /// Sends bytes in the mode "no reboot" and waits for the answer until the deadline.
-    fn send(&self, at: &NodeAddress, access: &NodeAccess, bytes: &[u8], deadline: Duration) -> Sent;
+    /// Sends bytes in the mode "no reboot", within a window.
+    fn send(&self, at: &NodeAddress, access: &NodeAccess, bytes: &[u8], window: Window) -> Sent;
 }
 
 /// A talosconfig, as the secret store holds it.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bronzeward_git::remote::FetchError;
 use bronzeward_git::{Fetched, GitRemote, PushError, PushReport, RefUpdate, Remote, RemoteOptions, Repo};
-use bronzeward_reconcile::ports::{Clock, NodeAccess, NodeAddress, Nodes, Seen, Sent, Unseen};
+use bronzeward_reconcile::ports::{Clock, NodeAccess, NodeAddress, Nodes, Seen, Sent, Unseen, Window};
 use jiff::{SignedDuration, Timestamp};
 use zeroize::Zeroizing;
 
@@ -189,7 +189,8 @@ impl Nodes for FakeNodes {
         })
     }
 
-    fn send(&self, at: &NodeAddress, access: &NodeAccess, bytes: &[u8], _: Duration) -> Sent {
+    fn send(&self, at: &NodeAddress, access: &NodeAccess, bytes: &[u8], window: Window) -> Sent {
+        assert!(window.begin <= window.answer, "nothing leaves after its own deadline");
         assert_eq!(access.0.expose(), crate::world::TALOSCONFIG, "the access of the cluster is used");
         self.steps.reach("before-send");
         let sent = {
