@@ -144,14 +144,7 @@ impl Engine {
         let answer = defaults.transport_deadline.as_duration().saturating_sub(spent);
         let begin = defaults.send_within.as_duration().saturating_sub(spent).min(answer);
         let window = Window { begin, answer };
-        let sent = self.world.nodes.send(&at, &access, &artifact.bytes, window);
-        let (answer, why) = match &sent {
-            Sent::Accepted => (Answer::Accepted, "the node accepted it".to_owned()),
-            Sent::Rejected(why) => (Answer::Rejected, (*why).to_owned()),
-            Sent::Busy => (Answer::Busy, "the node was busy with another apply".to_owned()),
-            Sent::NotSent(why) => (Answer::NotSent, why.clone()),
-            Sent::Lost(why) => (Answer::Lost, why.clone()),
-        };
+        let (answer, why) = what_came(self.world.nodes.send(&at, &access, &artifact.bytes, window));
         self.record(cluster, machine, number, answer, &why)?;
         Ok(Step::Published)
     }
@@ -242,5 +235,16 @@ impl Engine {
             self.complete(&mut transaction, &release, index, EntryState::Rejected, Some(why.to_owned()));
         }
         self.commit(transaction)
+    }
+}
+
+/// What came of a send, as it is recorded.
+fn what_came(sent: Sent) -> (Answer, String) {
+    match sent {
+        Sent::Accepted => (Answer::Accepted, "the node accepted it".to_owned()),
+        Sent::Rejected(why) => (Answer::Rejected, why.to_owned()),
+        Sent::Busy => (Answer::Busy, "the node was busy with another apply".to_owned()),
+        Sent::NotSent(why) => (Answer::NotSent, why),
+        Sent::Lost(why) => (Answer::Lost, why),
     }
 }
