@@ -100,8 +100,7 @@ struct Simulated {
 async fn start(dir: &std::path::Path) -> Result<(Simulated, PathBuf, Vec<String>)> {
     let any: SocketAddr = "127.0.0.1:0".parse()?;
     let random = Box::new(|bytes: &mut [u8]| {
-        // a demo without random keys would be no demo: the system always gives them on the platforms we build for
-        let _ = getrandom::fill(bytes);
+        getrandom::fill(bytes).expect("the system gives random bytes: keys of anything else would be none");
     });
     let mut cluster = SimCluster::new("home", &[any], SystemTime::from(jiff::Timestamp::now()), random)?;
     let control = cluster.control_plane("cp1");

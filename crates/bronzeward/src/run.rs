@@ -140,7 +140,10 @@ impl Parts {
                     }
                     wait = wait.min(outcome.again_in.unwrap_or(poll));
                     due = Due::default();
-                    watches.set(engine.watch_targets().unwrap_or_default());
+                    // what cannot be told now keeps the watches that run
+                    if let Ok(targets) = engine.watch_targets() {
+                        watches.set(targets);
+                    }
                 }
                 Err(trouble) => {
                     if let Some(end) = self.fatal(&trouble) {

@@ -11,7 +11,7 @@ use bronzeward_secrets::age_file::{AgeError, open_secret, secret_path};
 use bronzeward_secrets::guard::{self, Copy};
 use bronzeward_secrets::reference::Reference;
 use bronzeward_secrets::{AgeIdentity, InstallationKey, Label, SecretHeader, SecretValue};
-use talos_config::{EncodeError, Path, ResolveError, Resolved};
+use talos_config::{EncodeError, Path, ReadError, ResolveError, Resolved};
 use zeroize::Zeroizing;
 
 use crate::compose::Composed;
@@ -64,6 +64,9 @@ pub enum ArtifactError {
     /// The documents cannot be printed.
     #[error("encode-refused: the configuration cannot be encoded")]
     Encode(#[source] EncodeError),
+    /// The guard could not read the composed document, so it cannot say that no value stands in it.
+    #[error("guard-unreadable: the composed document cannot be searched for copies of its secrets; split it")]
+    Unguarded(#[source] ReadError),
     /// A value stands where no reference explains it.
     #[error("exact-copy: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Copies(Vec<Copy>),
@@ -147,7 +150,7 @@ impl Secrets<'_> {
     ) -> Result<(), ArtifactError> {
         let long: Vec<&SecretValue> =
             values.values().filter(|value| value.expose().len() >= COPY_REFUSED_FROM).collect();
-        let copies = guard::copies(&composed.bytes, &long).unwrap_or_default();
+        let copies = guard::copies(&composed.bytes, &long).map_err(ArtifactError::Unguarded)?;
         if copies.is_empty() { Ok(()) } else { Err(ArtifactError::Copies(copies)) }
     }
 }

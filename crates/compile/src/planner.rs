@@ -173,7 +173,7 @@ impl Planner<'_> {
             ));
         }
         let mut entry = self.blank(cluster, machine, of_cluster, file, &view);
-        if let Some(adopted) = self.adoption(cluster, machine, &view, &composed)? {
+        if let Some(adopted) = self.adoption(cluster, machine, &view)? {
             let (document, meaning) = adopted;
             let document = document.as_ref().unwrap_or(&composed);
             entry.operation = Operation::Adopt;
@@ -254,7 +254,6 @@ impl Planner<'_> {
         cluster: &Name,
         machine: &Name,
         view: &MachineView,
-        composed: &Composed,
     ) -> Result<Option<(Option<Composed>, String)>, Findings> {
         let selection = self.intent.selection(cluster, machine)?;
         let imported = selection.base.header.as_ref().and_then(|header| header.imported.as_ref());
@@ -275,7 +274,6 @@ impl Planner<'_> {
             .iter()
             .filter_map(|fragment| fragment.source.header.as_ref()?.adopts.as_ref())
             .find(|adopts| adopts.machine == *machine && adopts.drift == open);
-        let _ = composed;
         Ok(adopts.map(|adopts| (None, adopts.meaning.clone())))
     }
 

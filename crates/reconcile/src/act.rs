@@ -26,6 +26,7 @@ use bronzeward_state::log::LogKind;
 use bronzeward_state::model::{EntryState, Release, ReleaseEntry, Status};
 use bronzeward_state::snapshot::view;
 use bronzeward_state::{Snapshot, Transaction};
+use jiff::Timestamp;
 
 use crate::engine::{Engine, Outcome, writes_state};
 use crate::follow::approved;
@@ -201,6 +202,15 @@ impl Engine {
             Planned::Readdress => self.readdress(snapshot, ready, entry),
             Planned::Apply | Planned::Revert => self.dispatch(snapshot, ready, entry, &look, started),
         }
+    }
+
+    /// Is what was read too old to be committed on? Also when the clock went back since.
+    pub(crate) fn stale(&self, snapshot: &Snapshot, read: Timestamp) -> Result<Option<Step>, Trouble> {
+        let longest = self.governance(snapshot)?.repository.defaults.evidence_max_age.as_duration();
+        let age = std::time::Duration::try_from(self.now().duration_since(read));
+        let fresh = age.is_ok_and(|age| age <= longest);
+        Ok((!fresh)
+            .then(|| Step::Holds("the evidence is older than `evidenceMaxAge`: it is read again".into())))
     }
 
     fn refetch_main(&mut self) -> Result<(), Trouble> {

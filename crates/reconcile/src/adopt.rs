@@ -31,6 +31,9 @@ impl Engine {
             }
             Err(why) => return Ok(Step::Holds(why)),
         };
+        if let Some(step) = self.stale(snapshot, started)? {
+            return Ok(step);
+        }
         let mut transaction = Transaction::on(snapshot, self.now());
         let (cluster, machine) = (entry.cluster.clone(), entry.machine.clone());
         let mut status = transaction.status(&cluster, &machine);

@@ -125,6 +125,7 @@ struct NodesInner {
     sends: Vec<Send>,
     dialled: std::collections::BTreeSet<String>,
     after_send: Option<Box<dyn FnOnce() + std::marker::Send>>,
+    on_read: Option<Box<dyn Fn() + std::marker::Send>>,
 }
 
 /// The nodes by endpoint.
@@ -159,6 +160,16 @@ impl FakeNodes {
         locked(&self.inner).sends.clone()
     }
 
+    /// Something happens at every read, while the node is asked.
+    pub fn on_read(&self, what: impl Fn() + std::marker::Send + 'static) {
+        locked(&self.inner).on_read = Some(Box::new(what));
+    }
+
+    /// Reads are as quick as they were.
+    pub fn quick(&self) {
+        locked(&self.inner).on_read = None;
+    }
+
     /// Something happens right after the next send.
     pub fn after_send(&self, what: impl FnOnce() + std::marker::Send + 'static) {
         locked(&self.inner).after_send = Some(Box::new(what));
@@ -174,6 +185,9 @@ impl Nodes for FakeNodes {
         self.steps.reach("read");
         let mut inner = locked(&self.inner);
         inner.dialled.insert(at.endpoint.clone());
+        if let Some(what) = &inner.on_read {
+            what();
+        }
         let node = inner.nodes.get(&at.endpoint).filter(|node| node.reachable);
         let node = node.ok_or_else(|| Unseen("connection refused".into()))?;
         Ok(Seen {

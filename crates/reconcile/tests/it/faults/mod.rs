@@ -213,6 +213,21 @@ fn a_second_reconciler_names_the_owner_and_a_twin_fences() {
 }
 
 #[test]
+fn evidence_that_took_too_long_is_read_again_and_not_committed_on() {
+    let mut world = World::adopted();
+    change(&world);
+    let clock = world.clock.clone();
+    // longer than `evidenceMaxAge`, which is five minutes
+    world.nodes.on_read(move || clock.advance(Duration::from_secs(360)));
+    let outcome = world.tick();
+    assert!(outcome.holds["home/w1"].contains("evidenceMaxAge"), "{outcome:?}");
+    assert!(world.sends().is_empty() && !world.has_kind("w1", "committed"));
+    world.nodes.quick();
+    world.quiet();
+    done_once(&world);
+}
+
+#[test]
 fn a_remote_that_is_gone_for_a_while_is_waited_for() {
     let mut world = World::adopted();
     change(&world);
