@@ -79,6 +79,16 @@ pub enum GitError {
         /// Git's own reason.
         source: Box<gix::Error>,
     },
+    /// A file is larger than it may be.
+    #[error("`{path}` has {size} bytes, more than the {limit} that are read")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// Its size in bytes.
+        size: u64,
+        /// The limit in bytes.
+        limit: u64,
+    },
     /// A path of a tree edit cannot stand in a Git tree.
     #[error("`{path}` cannot be a path in a Git tree")]
     BadPath {

@@ -90,6 +90,19 @@ impl TreeView {
         }
     }
 
+    /// The bytes of a file that a stranger may have written: looked at before they are read.
+    ///
+    /// # Errors
+    /// [`GitError::TooLarge`] beyond `limit` bytes, [`GitError::Object`] when an object is missing.
+    pub fn read_at_most(&self, path: &str, limit: u64) -> Result<Option<Vec<u8>>, GitError> {
+        let Some(entry) = self.entry(path)? else { return Ok(None) };
+        let header = self.repo.local().find_header(entry.id).map_err(error::object("blob", entry.id))?;
+        if header.size() > limit {
+            return Err(GitError::TooLarge { path: path.to_owned(), size: header.size(), limit });
+        }
+        self.read(path)
+    }
+
     /// The bytes of a blob.
     ///
     /// # Errors

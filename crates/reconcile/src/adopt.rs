@@ -1,7 +1,7 @@
 //! What is done without sending: adoptions and new addresses.
 
-use bronzeward_compile::compose_base;
 use bronzeward_compile::plan::MachineEntry;
+use bronzeward_compile::{Composed, compose_base};
 use bronzeward_state::log::LogKind;
 use bronzeward_state::model::{Applied, AppliedSource, EntryState};
 use bronzeward_state::{Snapshot, Transaction};
@@ -15,6 +15,15 @@ use crate::trouble::Trouble;
 use crate::words::details;
 
 impl Engine {
+    /// Does the base alone compose what is adopted?
+    fn composed_by_base(&self, entry: &MachineEntry, composed: &Composed) -> bool {
+        let (Ok(cluster), Ok(machine)) = (entry.cluster.parse(), entry.machine.parse()) else { return false };
+        self.tip_intent().ok().is_some_and(|intent| {
+            compose_base(&intent, &cluster, &machine).is_ok_and(|base| base.digest == composed.digest)
+        })
+    }
+
+    /// What runs becomes Applied, in one transaction; nothing is sent.
     pub(crate) fn adopt(
         &self,
         snapshot: &Snapshot,
@@ -39,10 +48,7 @@ impl Engine {
         let mut status = transaction.status(&cluster, &machine);
         let drift = status.open_drift.take();
         let revision = status.applied.as_ref().map_or(0, |applied| applied.revision) + 1;
-        let selection_base = self.tip_intent().ok().is_some_and(|intent| {
-            let (Ok(c), Ok(m)) = (cluster.parse(), machine.parse()) else { return false };
-            compose_base(&intent, &c, &m).is_ok_and(|base| base.digest == composed.digest)
-        });
+        let base_only = self.composed_by_base(entry, &composed);
         status.turn += 1;
         status.observed = None;
         status.applied = Some(Applied {
@@ -56,7 +62,7 @@ impl Engine {
             meaning: look.digests.meaning.clone(),
             target: entry.target.clone(),
             identity: entry.identity.clone(),
-            base_only: selection_base,
+            base_only,
         });
         transaction.set_status(status);
         let evidence = details([

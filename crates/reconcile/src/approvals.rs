@@ -19,6 +19,9 @@ use crate::gate::accept::{Accepted, Judge, Refusal, accept};
 use crate::trouble::Trouble;
 use crate::words::{details, short};
 
+/// The largest `plan.json` that is read: some ten thousand machines.
+const PLAN_BYTES_MAX: u64 = 16 << 20;
+
 /// A message that carries an approval.
 pub(crate) struct Carried {
     pub(crate) found: Oid,
@@ -173,7 +176,8 @@ impl Engine {
         let wanted = &parsed.statement.plan;
         for head in self.fetched.approvals.values() {
             // anybody may push such a branch: what cannot be read is another plan, and stops nothing
-            let bytes = self.repo.tree_of(*head).and_then(|tree| tree.read("plan.json"));
+            let bytes =
+                self.repo.tree_of(*head).and_then(|tree| tree.read_at_most("plan.json", PLAN_BYTES_MAX));
             let Some(bytes) = bytes.unwrap_or_default().filter(|bytes| canonical::sha256(bytes) == *wanted)
             else {
                 continue;

@@ -18,6 +18,10 @@ fn trees_are_read_and_written_without_a_checkout() {
     assert_eq!(tree.read("link").unwrap(), None, "a link is no file");
     assert_eq!(tree.entry("link").unwrap().unwrap().kind, EntryKind::Link);
     assert_eq!(tree.read("clusters").unwrap(), None);
+    assert_eq!(tree.read_at_most("a.yaml", 5).unwrap().unwrap(), b"a: 1\n");
+    let err = tree.read_at_most("a.yaml", 4).unwrap_err();
+    assert_eq!(err.to_string(), "`a.yaml` has 5 bytes, more than the 4 that are read");
+    assert_eq!(tree.read_at_most("gone", 4).unwrap(), None);
     assert_eq!(tree.folders("clusters").unwrap(), ["home"]);
     let names: Vec<String> = tree.list("").unwrap().into_keys().collect();
     assert_eq!(names, ["a.yaml", "clusters/home/cluster.yaml", "link"]);
