@@ -1,16 +1,16 @@
 //! Looking into a configuration: leaves with their origin, single places, references.
 
+use std::sync::Arc;
+
 use crate::codec::text_of;
 use crate::config::{Config, Doc, text_node};
 use crate::decode::{Decoder, trim_manifests};
-use crate::emit::Out;
-use crate::encode::leaf;
+use crate::encode::scalar_text;
 use crate::error::{ConfigError, ResolveError};
 use crate::node::{Node, Style};
 use crate::path::{DocumentId, DocumentRef, Path, pointer};
-use crate::scalar::format_float;
 use crate::tables::{Body, Codec, Shape, Tables};
-use crate::value::{Data, FieldClass, Origin, SourceId, Val, class};
+use crate::value::{Data, FieldClass, Origin, Rule, SourceId, Val, class};
 use thiserror::Error;
 
 /// What stands at a leaf. `Debug` does not show it.
@@ -45,6 +45,8 @@ pub struct Leaf {
     pub origin: Origin,
     /// Where the value stood that this one replaced, if it did.
     pub overrode: Option<Origin>,
+    /// How it came to stand here.
+    pub rule: Rule,
     /// What kind of field it is.
     pub class: FieldClass,
     /// The value.
@@ -123,15 +125,15 @@ pub(crate) fn visit(tables: &Tables, val: &Val, shape: &Shape, path: &mut Vec<St
                 Shape::Map(inner) => inner.as_ref(),
                 _ => &Shape::Any,
             };
-            for (key, v) in entries {
-                path.push(key.clone());
+            for (key, v) in entries.iter() {
+                path.push(key.to_string());
                 visit(tables, v, inner, path, f);
                 path.pop();
             }
         }
         (Data::Struct(fields), base) => {
             let Some(s) = tables.as_struct(base) else { return };
-            for (field, v) in s.fields.iter().zip(fields) {
+            for (field, v) in s.fields.iter().zip(fields.iter()) {
                 if field.omitempty && v.is_omitted(&field.shape, tables) {
                     continue;
                 }
@@ -150,25 +152,17 @@ pub(crate) fn visit(tables: &Tables, val: &Val, shape: &Shape, path: &mut Vec<St
 
 /// The text that is printed for a scalar value.
 pub(crate) fn leaf_value(tables: &Tables, shape: &Shape, val: &Val) -> LeafValue {
-    let printed = |out: Out| match out {
-        Out::Plain(t) | Out::Text(t) | Out::Arg(t) => LeafValue::Text(t),
-        _ => LeafValue::Empty,
-    };
+    let base = tables.base(shape);
     match &val.data {
-        Data::Opaque(text) => LeafValue::Opaque(text.clone()),
+        Data::Opaque(text) => LeafValue::Opaque(text.to_string()),
+        Data::Zero if tables.codec(base).is_none() => LeafValue::Empty,
         Data::List(_) | Data::Map(_) => LeafValue::Empty,
-        Data::Ptr(inner) => match tables.base(shape) {
+        Data::Ptr(inner) => match base {
             Shape::Ptr(s) => leaf_value(tables, s, inner),
             _ => LeafValue::Empty,
         },
-        data => match (tables.codec(tables.base(shape)), data) {
-            (Some(codec), _) => printed(leaf(codec, data)),
-            (None, Data::Text(t)) => LeafValue::Text(t.clone()),
-            (None, Data::Bool(b)) => LeafValue::Text(b.to_string()),
-            (None, Data::Int(i)) => LeafValue::Text(i.to_string()),
-            (None, Data::Float(x)) => LeafValue::Text(format_float(*x)),
-            _ => LeafValue::Empty,
-        },
+        data => scalar_text(tables, base, data)
+            .map_or(LeafValue::Empty, |text| LeafValue::Text(text.into_owned())),
     }
 }
 
@@ -199,11 +193,11 @@ pub(crate) fn at<'v>(
                 Shape::Map(inner) => inner.as_ref(),
                 _ => &Shape::Any,
             };
-            at(tables, &entries.iter().find(|(k, _)| k == first)?.1, inner, rest)
+            at(tables, &entries.iter().find(|(k, _)| **k == **first)?.1, inner, rest)
         }
         (Data::Struct(fields), base) => {
             let s = tables.as_struct(base)?;
-            for (field, v) in s.fields.iter().zip(fields) {
+            for (field, v) in s.fields.iter().zip(fields.iter()) {
                 if !field.inline && &field.key == first {
                     return at(tables, v, &field.shape, rest);
                 }
@@ -228,21 +222,26 @@ pub(crate) fn at_mut<'v>(
 ) -> Option<(&'v mut Val, &'v Shape)> {
     let Some((first, rest)) = path.split_first() else { return Some((val, shape)) };
     match (&mut val.data, tables.base(shape)) {
-        (Data::Ptr(inner), Shape::Ptr(s)) => at_mut(tables, inner, s, path),
+        (Data::Ptr(inner), Shape::Ptr(s)) => at_mut(tables, Arc::make_mut(inner), s, path),
         (Data::List(items), base) => {
             let inner = match base {
                 Shape::List(inner) => inner.as_ref(),
                 Shape::Any => &Shape::Any,
                 _ => &Shape::Text,
             };
-            at_mut(tables, items.get_mut(first.parse::<usize>().ok()?)?, inner, rest)
+            at_mut(tables, Arc::make_mut(items).get_mut(first.parse::<usize>().ok()?)?, inner, rest)
         }
         (Data::Map(entries), base) => {
             let inner = match base {
                 Shape::Map(inner) => inner.as_ref(),
                 _ => &Shape::Any,
             };
-            at_mut(tables, &mut entries.iter_mut().find(|(k, _)| k == first)?.1, inner, rest)
+            at_mut(
+                tables,
+                &mut Arc::make_mut(entries).iter_mut().find(|(k, _)| **k == **first)?.1,
+                inner,
+                rest,
+            )
         }
         (Data::Struct(fields), base) => {
             let s = tables.as_struct(base)?;
@@ -251,7 +250,7 @@ pub(crate) fn at_mut<'v>(
                 None => (*s.rest.as_ref()?.first()?, true),
             };
             let rest = if inline { path } else { rest };
-            at_mut(tables, fields.get_mut(index)?, &s.fields[index].shape, rest)
+            at_mut(tables, Arc::make_mut(fields).get_mut(index)?, &s.fields[index].shape, rest)
         }
         _ => None,
     }
@@ -335,7 +334,7 @@ impl Config {
         if opaque.is_empty() {
             return Err(AccessError::NoReference { path: shown, what: "anything without a name" });
         }
-        val.data = Data::Opaque(opaque.to_owned());
+        val.data = Data::Opaque(opaque.into());
         Ok(())
     }
 
@@ -358,7 +357,7 @@ impl Config {
             let mut places = Vec::new();
             visit(&tables, &doc.root, &shape, &mut Vec::new(), &mut |path, _, val| {
                 if let Data::Opaque(text) = &val.data {
-                    places.push((path.to_vec(), text.clone(), val.origin));
+                    places.push((path.to_vec(), text.to_string(), val.origin));
                 }
             });
             for (path, text, origin) in places {
@@ -417,7 +416,7 @@ fn is_empty(data: &Data, shape: &Shape, tables: &Tables) -> bool {
         _ => match data {
             Data::Bytes(b) => b.is_empty(),
             Data::Bool(_) => false,
-            other => Val { data: other.clone(), origin: None, overrode: None }.is_go_zero(),
+            other => Val { data: other.clone(), ..Val::default() }.is_go_zero(),
         },
     }
 }
@@ -431,10 +430,10 @@ fn trim_all(tables: &Tables, val: &mut Val, shape: &Shape) {
         return;
     }
     match (&mut val.data, tables.base(shape)) {
-        (Data::Ptr(inner), Shape::Ptr(s)) => trim_all(tables, inner, s),
+        (Data::Ptr(inner), Shape::Ptr(s)) => trim_all(tables, Arc::make_mut(inner), s),
         (Data::Struct(fields), base) => {
             let Some(s) = tables.as_struct(base) else { return };
-            for (field, v) in s.fields.iter().zip(fields) {
+            for (field, v) in s.fields.iter().zip(Arc::make_mut(fields)) {
                 trim_all(tables, v, &field.shape);
             }
         }
@@ -452,6 +451,7 @@ pub(crate) fn leaves_of(tables: &Tables, doc: &Doc) -> Vec<Leaf> {
                 pointer: pointer(path),
                 origin,
                 overrode: val.overrode,
+                rule: val.rule,
                 class: class(shape, tables),
                 value: leaf_value(tables, shape, val),
             });
@@ -494,7 +494,7 @@ pub(crate) fn raw_text(tables: &Tables, shape: &Shape, val: &Val) -> Option<Stri
         LeafValue::Text(text) => Some(text),
         LeafValue::Opaque(_) => None,
         LeafValue::Empty => match (tables.codec(tables.base(shape)), &val.data) {
-            (Some(codec), data @ Data::Bytes(_)) => Some(text_of(codec, data)),
+            (Some(codec), data @ Data::Bytes(_)) => Some(text_of(codec, data).into_owned()),
             _ => None,
         },
     }

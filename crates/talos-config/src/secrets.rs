@@ -1,6 +1,8 @@
 //! Which fields hold secrets: those that Talos redacts, and those that can hold one although Talos does not
 //! redact them. Both lists are data.
 
+use std::sync::Arc;
+
 use crate::access::{at_mut, raw_text, visit};
 use crate::config::Config;
 use crate::path::{DocumentId, pointer};
@@ -227,6 +229,7 @@ impl Config {
             if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, &shape, &["apiUrl".to_owned()])
                 && let Data::Url(url) = &mut val.data
             {
+                let url = Arc::make_mut(url);
                 url.query = replace_query(&url.query, "", "").unwrap_or_default();
             }
         }
@@ -290,10 +293,10 @@ fn has_parameters(val: &Val) -> bool {
 
 fn replace(val: &mut Val, text: &str) {
     match &mut val.data {
-        Data::Bytes(bytes) => *bytes = text.as_bytes().to_vec(),
-        Data::Url(url) => redact_url(url, text),
-        Data::Ptr(inner) => replace(inner, text),
-        data => *data = Data::Text(text.to_owned()),
+        Data::Bytes(bytes) => *bytes = text.as_bytes().into(),
+        Data::Url(url) => redact_url(Arc::make_mut(url), text),
+        Data::Ptr(inner) => replace(Arc::make_mut(inner), text),
+        data => *data = Data::Text(text.into()),
     }
 }
 

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::emit::Writer;
+
 /// The tables of one Talos minor. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Tables(pub(crate) Arc<Inner>);
@@ -63,6 +65,8 @@ pub(crate) struct Type {
     pub name: String,
     pub body: Body,
     pub merge: Merge,
+    /// What merging an unset value of the type does.
+    pub zero_merge: ZeroMerge,
     pub identity: Vec<String>,
     pub refused: Refused,
     pub stringer: bool,
@@ -89,12 +93,27 @@ pub(crate) struct Struct {
 #[derive(Debug)]
 pub(crate) struct Field {
     pub key: String,
+    /// The key as it is printed, with its colon.
+    pub printed: String,
     pub shape: Shape,
     pub omitempty: bool,
     pub inline: bool,
     pub replace: bool,
     pub unnamed: bool,
     pub ignored_zero: bool,
+    /// What merging an unset value of the field does.
+    pub zero_merge: ZeroMerge,
+}
+
+/// What merging an unset right value into a value does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ZeroMerge {
+    /// Nothing: the left value stays.
+    Keeps,
+    /// It overwrites something: a plain boolean, or a type that is erased by nothing.
+    Writes,
+    /// It is an error, even if both sides are unset.
+    Refuses,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -252,6 +271,7 @@ impl Tables {
             types.push(loader.load(&name)?);
         }
         flatten_keys(&mut types);
+        settle_zero_merges(&mut types);
         let kinds = raw.kinds.iter().map(|k| loader.kind(k)).collect::<Result<_, _>>()?;
         Ok(Tables(Arc::new(Inner {
             minor: raw.talos.clone(),
@@ -288,6 +308,11 @@ impl Tables {
 
     pub(crate) fn ty(&self, id: TypeId) -> &Type {
         &self.0.types[id]
+    }
+
+    /// What merging an unset value of this shape does.
+    pub(crate) fn zero_merge(&self, shape: &Shape) -> ZeroMerge {
+        zero_merge(&self.0.types, shape)
     }
 
     /// Follows named types that only stand for another shape.
@@ -381,6 +406,7 @@ impl Loader<'_> {
             name: name.to_owned(),
             body,
             merge: raw.merge.unwrap_or(Merge::General),
+            zero_merge: ZeroMerge::Keeps,
             identity: raw.identity.clone(),
             refused: raw.merge_refused.unwrap_or(Refused::Never),
             stringer: raw.stringer,
@@ -392,6 +418,7 @@ impl Loader<'_> {
             .iter()
             .map(|f| {
                 Ok(Field {
+                    printed: printed_key(&f.key),
                     key: f.key.clone(),
                     shape: self.shape(&f.shape, name)?,
                     omitempty: f.omitempty,
@@ -399,6 +426,7 @@ impl Loader<'_> {
                     replace: f.replace,
                     unnamed: f.unnamed,
                     ignored_zero: raw.ignored_zero.contains(&f.key),
+                    zero_merge: ZeroMerge::Keeps,
                 })
             })
             .collect::<Result<_, TablesError>>()?;
@@ -474,6 +502,12 @@ impl Loader<'_> {
     }
 }
 
+fn printed_key(key: &str) -> String {
+    let mut writer = Writer::default();
+    writer.key(key);
+    writer.out + ":"
+}
+
 /// The fields of the certificate types: bytes in base64, always printed, out of reach of delete selectors.
 fn pem_fields(name: &str) -> Option<Vec<RawField>> {
     let field = |key: &str, shape: &str| RawField {
@@ -520,6 +554,42 @@ fn collect_keys(
             }
         }
         path.pop();
+    }
+}
+
+/// Fills the `zero_merge` of types and fields. Pointers, lists and maps end the search, so it ends.
+fn settle_zero_merges(types: &mut [Type]) {
+    for id in 0..types.len() {
+        types[id].zero_merge = zero_merge(types, &Shape::Type(id));
+        let Body::Struct(s) = &types[id].body else { continue };
+        let of_fields: Vec<ZeroMerge> = s.fields.iter().map(|f| zero_merge(types, &f.shape)).collect();
+        if let Body::Struct(s) = &mut types[id].body {
+            for (field, zero) in s.fields.iter_mut().zip(of_fields) {
+                field.zero_merge = zero;
+            }
+        }
+    }
+}
+
+fn zero_merge(types: &[Type], shape: &Shape) -> ZeroMerge {
+    let id = match shape {
+        Shape::Type(id) => *id,
+        Shape::Bool => return ZeroMerge::Writes,
+        // null over a free-form value is refused, but only if there is one: the merge itself must look
+        Shape::Any => return ZeroMerge::Writes,
+        _ => return ZeroMerge::Keeps,
+    };
+    let ty = &types[id];
+    let refused = ty.refused == Refused::Always && !matches!(ty.body, Body::Leaf(Codec::Url));
+    match (&ty.body, ty.merge) {
+        _ if refused => ZeroMerge::Refuses,
+        (_, Merge::Custom) => ZeroMerge::Refuses,
+        (_, Merge::Erase) => ZeroMerge::Writes,
+        (_, Merge::Replace | Merge::Values | Merge::Keyed) | (Body::Leaf(_), _) => ZeroMerge::Keeps,
+        (Body::Is(inner), Merge::General) => zero_merge(types, inner),
+        (Body::Struct(s), Merge::General) => {
+            s.fields.iter().map(|f| zero_merge(types, &f.shape)).max().unwrap_or(ZeroMerge::Keeps)
+        }
     }
 }
 
