@@ -10,6 +10,7 @@ use crate::error::{ConfigError, ResolveError};
 use crate::node::{Node, Style};
 use crate::path::{DocumentId, DocumentRef, Path, pointer};
 use crate::tables::{Body, Codec, Shape, Tables};
+use crate::trail::{Step, pointer_of, segments_of};
 use crate::value::{Data, FieldClass, Origin, Rule, SourceId, Val, class};
 use thiserror::Error;
 
@@ -101,44 +102,61 @@ pub enum Resolved {
 }
 
 /// A function that sees every leaf below a value: path, shape, value.
-type Visit<'f> = dyn FnMut(&[String], &Shape, &Val) + 'f;
+type Visit<'v, 'f> = dyn FnMut(&[Step<'v>], &'v Shape, &'v Val) + 'f;
+
+static ANY: Shape = Shape::Any;
+static TEXT: Shape = Shape::Text;
+
+/// The shape of the elements of a list.
+pub(crate) fn element(base: &Shape) -> &Shape {
+    match base {
+        Shape::List(inner) => inner,
+        Shape::Any => &ANY,
+        _ => &TEXT,
+    }
+}
+
+/// The shape of the values of a map.
+pub(crate) fn entry(base: &Shape) -> &Shape {
+    match base {
+        Shape::Map(inner) => inner,
+        _ => &ANY,
+    }
+}
 
 /// Calls `f` for every scalar, reference and empty collection that is set.
-pub(crate) fn visit(tables: &Tables, val: &Val, shape: &Shape, path: &mut Vec<String>, f: &mut Visit<'_>) {
+pub(crate) fn visit<'v>(
+    tables: &'v Tables,
+    val: &'v Val,
+    shape: &'v Shape,
+    path: &mut Vec<Step<'v>>,
+    f: &mut Visit<'v, '_>,
+) {
     match (&val.data, tables.base(shape)) {
         (Data::Zero, _) => {}
         (Data::Ptr(inner), Shape::Ptr(s)) => visit(tables, inner, s, path, f),
         (Data::List(items), base) if !items.is_empty() => {
-            let inner = match base {
-                Shape::List(inner) => inner.as_ref(),
-                Shape::Any => &Shape::Any,
-                _ => &Shape::Text,
-            };
             for (i, item) in items.iter().enumerate() {
-                path.push(i.to_string());
-                visit(tables, item, inner, path, f);
+                path.push(Step::Index(i));
+                visit(tables, item, element(base), path, f);
                 path.pop();
             }
         }
         (Data::Map(entries), base) if !entries.is_empty() => {
-            let inner = match base {
-                Shape::Map(inner) => inner.as_ref(),
-                _ => &Shape::Any,
-            };
             for (key, v) in entries.iter() {
-                path.push(key.to_string());
-                visit(tables, v, inner, path, f);
+                path.push(Step::Key(key));
+                visit(tables, v, entry(base), path, f);
                 path.pop();
             }
         }
         (Data::Struct(fields), base) => {
             let Some(s) = tables.as_struct(base) else { return };
             for (field, v) in s.fields.iter().zip(fields.iter()) {
-                if field.omitempty && v.is_omitted(&field.shape, tables) {
+                if matches!(v.data, Data::Zero) || field.omitempty && v.is_omitted(&field.shape, tables) {
                     continue;
                 }
                 if !field.inline {
-                    path.push(field.key.clone());
+                    path.push(Step::Key(&field.key));
                 }
                 visit(tables, v, &field.shape, path, f);
                 if !field.inline {
@@ -181,19 +199,10 @@ pub(crate) fn at<'v>(
     let Some((first, rest)) = path.split_first() else { return Some((val, shape)) };
     match (&val.data, tables.base(shape)) {
         (Data::List(items), base) => {
-            let inner = match base {
-                Shape::List(inner) => inner.as_ref(),
-                Shape::Any => &Shape::Any,
-                _ => &Shape::Text,
-            };
-            at(tables, items.get(first.parse::<usize>().ok()?)?, inner, rest)
+            at(tables, items.get(first.parse::<usize>().ok()?)?, element(base), rest)
         }
         (Data::Map(entries), base) => {
-            let inner = match base {
-                Shape::Map(inner) => inner.as_ref(),
-                _ => &Shape::Any,
-            };
-            at(tables, &entries.iter().find(|(k, _)| **k == **first)?.1, inner, rest)
+            at(tables, &entries.iter().find(|(k, _)| **k == **first)?.1, entry(base), rest)
         }
         (Data::Struct(fields), base) => {
             let s = tables.as_struct(base)?;
@@ -224,25 +233,14 @@ pub(crate) fn at_mut<'v>(
     match (&mut val.data, tables.base(shape)) {
         (Data::Ptr(inner), Shape::Ptr(s)) => at_mut(tables, Arc::make_mut(inner), s, path),
         (Data::List(items), base) => {
-            let inner = match base {
-                Shape::List(inner) => inner.as_ref(),
-                Shape::Any => &Shape::Any,
-                _ => &Shape::Text,
-            };
-            at_mut(tables, Arc::make_mut(items).get_mut(first.parse::<usize>().ok()?)?, inner, rest)
+            at_mut(tables, Arc::make_mut(items).get_mut(first.parse::<usize>().ok()?)?, element(base), rest)
         }
-        (Data::Map(entries), base) => {
-            let inner = match base {
-                Shape::Map(inner) => inner.as_ref(),
-                _ => &Shape::Any,
-            };
-            at_mut(
-                tables,
-                &mut Arc::make_mut(entries).iter_mut().find(|(k, _)| **k == **first)?.1,
-                inner,
-                rest,
-            )
-        }
+        (Data::Map(entries), base) => at_mut(
+            tables,
+            &mut Arc::make_mut(entries).iter_mut().find(|(k, _)| **k == **first)?.1,
+            entry(base),
+            rest,
+        ),
         (Data::Struct(fields), base) => {
             let s = tables.as_struct(base)?;
             let (index, inline) = match s.keys.get(first) {
@@ -357,7 +355,7 @@ impl Config {
             let mut places = Vec::new();
             visit(&tables, &doc.root, &shape, &mut Vec::new(), &mut |path, _, val| {
                 if let Data::Opaque(text) = &val.data {
-                    places.push((path.to_vec(), text.to_string(), val.origin));
+                    places.push((segments_of(path), text.to_string(), val.origin));
                 }
             });
             for (path, text, origin) in places {
@@ -448,7 +446,7 @@ pub(crate) fn leaves_of(tables: &Tables, doc: &Doc) -> Vec<Leaf> {
         if let Some(origin) = val.origin {
             leaves.push(Leaf {
                 document: id.clone(),
-                pointer: pointer(path),
+                pointer: pointer_of(path),
                 origin,
                 overrode: val.overrode,
                 rule: val.rule,
@@ -465,7 +463,7 @@ impl Tables {
     /// the kind has no such field. List indexes and map keys may be anything.
     pub fn field_class(&self, kind: &str, segments: &[String]) -> Option<FieldClass> {
         let (_, info) = self.kind(kind)?;
-        let mut shape = Shape::Type(info.root);
+        let mut shape = info.root.clone();
         for segment in segments {
             let base = match self.base(&shape) {
                 Shape::Ptr(inner) => self.base(inner),

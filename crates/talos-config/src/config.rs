@@ -75,8 +75,8 @@ pub struct Applied {
 }
 
 impl Doc {
-    pub fn shape(&self, tables: &Tables) -> Shape {
-        Shape::Type(tables.0.kinds[self.kind].root)
+    pub fn shape<'t>(&self, tables: &'t Tables) -> &'t Shape {
+        &tables.0.kinds[self.kind].root
     }
 
     pub fn id(&self, tables: &Tables) -> DocumentId {
@@ -117,12 +117,11 @@ impl Loader<'_> {
         self.check_duplicate(root, pos)?;
         let info = &self.tables.0.kinds[kind];
         let mut decoder = Decoder::new(self.tables, self.source, self.options.opaque_tag.as_deref());
-        let value = decoder.value(&Shape::Type(info.root), root)?;
-        let shape = Shape::Type(info.root);
+        let value = decoder.value(&info.root, root)?;
         let name = match &info.name {
             Some(key) => {
                 self.identity(root, key)?;
-                match at(self.tables, &value, &shape, std::slice::from_ref(key)).map(|(v, _)| &v.data) {
+                match at(self.tables, &value, &info.root, std::slice::from_ref(key)).map(|(v, _)| &v.data) {
                     Some(Data::Text(name)) => Some(name.to_string()),
                     _ => Some(String::new()),
                 }

@@ -6,6 +6,7 @@ use crate::codec::{disk_size_text, text_of};
 use crate::emit::{Quote, Writer, quote, risky, sorted};
 use crate::scalar::format_float;
 use crate::tables::{Body, Codec, Shape, Struct, Tables};
+use crate::trail::{Step, segments_of};
 use crate::value::{Data, Entries, Val, ZERO};
 
 /// What cannot be printed so that it reads as it was; the path leads to it.
@@ -48,12 +49,6 @@ impl At {
     }
 }
 
-#[derive(Clone, Copy)]
-enum Step<'a> {
-    Key(&'a str),
-    Index(usize),
-}
-
 pub(crate) struct Encoder<'a> {
     tables: &'a Tables,
     /// The tag that is printed before references.
@@ -86,14 +81,6 @@ impl<'a> Encoder<'a> {
     /// What was printed, and the first place where go-yaml is known to damage texts of some form.
     pub fn finish(self) -> (String, Option<Vec<String>>) {
         (self.writer.out, self.risk)
-    }
-
-    fn segments(&self) -> Vec<String> {
-        let text = |step: &Step<'_>| match step {
-            Step::Key(key) => (*key).to_owned(),
-            Step::Index(i) => i.to_string(),
-        };
-        self.path.iter().map(text).collect()
     }
 
     pub fn text(&mut self, text: &str) {
@@ -180,10 +167,10 @@ impl<'a> Encoder<'a> {
         column: usize,
         placed: &mut bool,
     ) -> Result<()> {
-        let sorted = sorted(entries).ok_or_else(|| Damage::Key(self.segments()))?;
+        let sorted = sorted(entries).ok_or_else(|| Damage::Key(segments_of(&self.path)))?;
         for (key, val) in sorted {
             if key.len() > 128 || key.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
-                return Err(Damage::Key(self.segments()));
+                return Err(Damage::Key(segments_of(&self.path)));
             }
             self.place(column, placed);
             self.writer.key(key);
@@ -275,7 +262,7 @@ impl<'a> Encoder<'a> {
         self.lead(at);
         let style = quote(text, old);
         if self.risk.is_none() && risky(text, style) {
-            self.risk = Some(self.segments());
+            self.risk = Some(segments_of(&self.path));
         }
         match style {
             Quote::Literal => self.writer.literal(text, at.below()),

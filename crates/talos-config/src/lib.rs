@@ -47,6 +47,7 @@ pub mod reader;
 mod scalar;
 mod secrets;
 pub mod tables;
+mod trail;
 mod url;
 mod value;
 

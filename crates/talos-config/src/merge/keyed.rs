@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::error::MergeReason;
 use crate::tables::{Body, Shape};
+use crate::trail::Step;
 use crate::value::{Data, Rule, Val, ZERO};
 
 use super::opaque::contains_opaque;
-use super::{Failure, How, Merger, Result, Step, appended, take};
+use super::{Failure, How, Merger, Result, appended, take};
 
 impl<'a> Merger<'a> {
     pub(super) fn keyed(&mut self, left: &mut Val, right: &'a Val, id: usize) -> Result {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::error::MergeReason;
 use crate::tables::{Body, Codec, Merge, Refused, Shape, Struct, Tables, ZeroMerge};
+use crate::trail::{Step, segments_of};
 use crate::value::{Data, Entries, Origin, Rule, Val, ZERO};
 
 pub use surprise::{Surprise, SurpriseKind};
@@ -28,12 +29,6 @@ struct How {
     replace: bool,
     /// Zero scalars overwrite too: set below a pointer, for the pointee itself only.
     overwrite: bool,
-}
-
-#[derive(Clone, Copy)]
-enum Step<'a> {
-    Key(&'a str),
-    Index(usize),
 }
 
 pub(crate) struct Merger<'a> {
@@ -59,16 +54,8 @@ impl<'a> Merger<'a> {
         Ok(self.surprises.unwrap_or_default())
     }
 
-    fn segments(&self) -> Vec<String> {
-        let text = |step: &Step<'_>| match step {
-            Step::Key(key) => (*key).to_owned(),
-            Step::Index(i) => i.to_string(),
-        };
-        self.path.iter().map(text).collect()
-    }
-
     fn fail(&self, reason: MergeReason, right: &Val) -> Failure {
-        Failure { reason, path: self.segments(), origin: right.origin }
+        Failure { reason, path: segments_of(&self.path), origin: right.origin }
     }
 
     fn merge(&mut self, left: &mut Val, right: &'a Val, shape: &'a Shape, how: How) -> Result {

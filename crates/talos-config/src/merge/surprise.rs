@@ -1,5 +1,6 @@
 //! What a merge does that people do not expect of it.
 
+use crate::trail::segments_of;
 use crate::value::{Data, Origin, Val};
 
 use super::Merger;
@@ -33,7 +34,7 @@ pub enum SurpriseKind {
 
 impl Merger<'_> {
     fn note(&mut self, kind: SurpriseKind, patch: Option<Origin>, before: Option<Origin>) {
-        let segments = self.segments();
+        let segments = segments_of(&self.path);
         if let Some(surprises) = &mut self.surprises {
             surprises.push(Surprise { kind, segments, patch, before });
         }

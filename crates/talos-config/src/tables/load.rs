@@ -7,6 +7,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::emit::Writer;
+use crate::secrets::{opaque_patterns, redacted_patterns};
 
 use super::zero::settle_zero_merges;
 use super::{
@@ -130,10 +131,11 @@ impl Loader<'_> {
         let split = |p: &String| p.split('/').skip(1).map(str::to_owned).collect();
         Ok(Kind {
             kind: raw.kind.clone(),
-            root,
+            root: Shape::Type(root),
             name: raw.name.clone(),
             conflicts: raw.conflicts.clone(),
-            redacted: raw.redacted.iter().map(split).collect(),
+            redacted: redacted_patterns(&raw.kind, raw.redacted.iter().map(split).collect()),
+            opaque: opaque_patterns(&raw.kind),
         })
     }
 

@@ -11,6 +11,8 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use thiserror::Error;
 
+use crate::secrets::Pattern;
+
 /// The tables of one Talos minor. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Tables(pub(crate) Arc<Inner>);
@@ -50,11 +52,15 @@ pub(crate) struct Inner {
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub kind: String,
-    pub root: TypeId,
+    /// The type of its root.
+    pub root: Shape,
     /// Path of the identifying field in the root type.
     pub name: Option<String>,
     pub conflicts: Vec<String>,
-    pub redacted: Vec<Vec<String>>,
+    /// Fields that some minor redacts.
+    pub redacted: Vec<Pattern>,
+    /// Regions that can hold secrets although Talos does not redact them.
+    pub opaque: Vec<Pattern>,
 }
 
 pub(crate) type TypeId = usize;
