@@ -290,7 +290,7 @@ impl Config {
     pub fn get(&self, path: &Path) -> Option<Found> {
         let doc = &self.docs[self.doc_index(&path.document)?];
         let shape = doc.shape(&self.tables);
-        let (val, shape) = at(&self.tables, &doc.root, &shape, &path.segments)?;
+        let (val, shape) = at(&self.tables, &doc.root, shape, &path.segments)?;
         let scalar =
             !matches!(val.pointee().data, Data::Zero | Data::Struct(_) | Data::List(_) | Data::Map(_));
         Some(Found {
@@ -322,7 +322,7 @@ impl Config {
         }
         let shape = doc.shape(&tables);
         let nothing = || AccessError::Nothing { path: shown.clone() };
-        let (val, shape) = at_mut(&tables, &mut doc.root, &shape, &path.segments).ok_or_else(nothing)?;
+        let (val, shape) = at_mut(&tables, &mut doc.root, shape, &path.segments).ok_or_else(nothing)?;
         if matches!(val.data, Data::Zero) {
             return Err(nothing());
         }
@@ -353,7 +353,7 @@ impl Config {
             let id = doc.id(&tables);
             let shape = doc.shape(&tables);
             let mut places = Vec::new();
-            visit(&tables, &doc.root, &shape, &mut Vec::new(), &mut |path, _, val| {
+            visit(&tables, &doc.root, shape, &mut Vec::new(), &mut |path, _, val| {
                 if let Data::Opaque(text) = &val.data {
                     places.push((segments_of(path), text.to_string(), val.origin));
                 }
@@ -368,7 +368,7 @@ impl Config {
                     path: at_pointer.clone(),
                     source: Box::new(source),
                 };
-                let Some((slot, field)) = at_mut(&tables, &mut doc.root, &shape, &path) else { continue };
+                let Some((slot, field)) = at_mut(&tables, &mut doc.root, shape, &path) else { continue };
                 let source = slot.origin.map_or_else(SourceId::default, |o| o.source);
                 let data = decode_resolved(&tables, field, resolved, source, &path).map_err(unfit)?;
                 if is_empty(&data, field, &tables) {
@@ -376,7 +376,7 @@ impl Config {
                 }
                 slot.data = data;
             }
-            trim_all(&tables, &mut doc.root, &shape);
+            trim_all(&tables, &mut doc.root, shape);
         }
         Ok(config)
     }
@@ -442,7 +442,7 @@ fn trim_all(tables: &Tables, val: &mut Val, shape: &Shape) {
 /// The leaves of one document.
 pub(crate) fn leaves_of(tables: &Tables, doc: &Doc) -> Vec<Leaf> {
     let (id, mut leaves) = (doc.id(tables), Vec::new());
-    visit(tables, &doc.root, &doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
+    visit(tables, &doc.root, doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
         if let Some(origin) = val.origin {
             leaves.push(Leaf {
                 document: id.clone(),

@@ -327,7 +327,7 @@ impl Config {
         };
         let shape = right.shape(&self.tables);
         let merger = Merger::new(&self.tables, watch.is_some());
-        let merged = merger.documents(&mut left.root, &right.root, &shape).map_err(|f| MergeError {
+        let merged = merger.documents(&mut left.root, &right.root, shape).map_err(|f| MergeError {
             document: right.id(&self.tables).to_string(),
             path: pointer(&f.path),
             origin: f.origin.or(Some(origin(right.source, right.pos))),
@@ -361,7 +361,7 @@ impl Config {
         }
         let doc = &mut self.docs[index];
         let shape = doc.shape(&self.tables);
-        delete::apply(&self.tables, &mut doc.root, &shape, &selector.path, selector.element.as_ref())
+        delete::apply(&self.tables, &mut doc.root, shape, &selector.path, selector.element.as_ref())
             .map_err(fail)?;
         // deleting the field that names the document changes its identity
         let key = self.tables.0.kinds[doc.kind].name.clone();
@@ -397,7 +397,7 @@ impl Config {
         let start = out.len();
         let shape = doc.shape(&self.tables);
         let mut encoder = Encoder::new(&self.tables, &self.tag, out);
-        encoder.document(&doc.root, &shape).map_err(damage)?;
+        encoder.document(&doc.root, shape).map_err(damage)?;
         let (out, risk) = encoder.finish();
         match risk {
             Some(path) => match self.misread(doc, &out[start..], path) {

@@ -89,7 +89,7 @@ fn values(side: Side<'_>) -> Vec<(String, LeafValue)> {
     let mut out = Vec::new();
     if let Some((config, doc)) = side {
         let shape = doc.shape(&config.tables);
-        visit(&config.tables, &doc.root, &shape, &mut Vec::new(), &mut |path, shape, val| {
+        visit(&config.tables, &doc.root, shape, &mut Vec::new(), &mut |path, shape, val| {
             out.push((pointer_of(path), leaf_value(&config.tables, shape, val)));
         });
     }

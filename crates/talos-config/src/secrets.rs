@@ -325,7 +325,7 @@ impl Config {
         for doc in config.docs.iter_mut().filter(|d| d.id(&self.tables).kind == "SideroLinkConfig") {
             // Talos sorts the parameters even if there is no token among them
             let shape = doc.shape(&self.tables);
-            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, &shape, &["apiUrl".to_owned()])
+            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, shape, &["apiUrl".to_owned()])
                 && let Data::Url(url) = &mut val.data
             {
                 let url = Arc::make_mut(url);
@@ -339,7 +339,7 @@ impl Config {
                 continue;
             };
             let shape = doc.shape(&self.tables);
-            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, &shape, &segments) {
+            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, shape, &segments) {
                 replace(val, &text);
             }
         }
