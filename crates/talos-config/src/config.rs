@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use crate::access::{Leaf, at, leaves_of};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
-use crate::emit::{Damage, Emitter, Out, difference};
-use crate::encode::Encoder;
+use crate::diff::diff;
+use crate::encode::{Damage, Encoder};
 use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
-use crate::merge::Merger;
+use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Style};
-use crate::path::{DocumentId, pointer};
+use crate::path::{DocumentId, pointer, segments};
 use crate::reader::{Limits, YamlDocument, read_stream};
 use crate::tables::{Shape, Tables};
 use crate::value::{Data, SourceId, Val};
@@ -75,8 +75,8 @@ pub struct Applied {
 }
 
 impl Doc {
-    pub fn shape(&self, tables: &Tables) -> Shape {
-        Shape::Type(tables.0.kinds[self.kind].root)
+    pub fn shape<'t>(&self, tables: &'t Tables) -> &'t Shape {
+        &tables.0.kinds[self.kind].root
     }
 
     pub fn id(&self, tables: &Tables) -> DocumentId {
@@ -117,13 +117,12 @@ impl Loader<'_> {
         self.check_duplicate(root, pos)?;
         let info = &self.tables.0.kinds[kind];
         let mut decoder = Decoder::new(self.tables, self.source, self.options.opaque_tag.as_deref());
-        let value = decoder.value(&Shape::Type(info.root), root)?;
-        let shape = Shape::Type(info.root);
+        let value = decoder.value(&info.root, root)?;
         let name = match &info.name {
             Some(key) => {
                 self.identity(root, key)?;
-                match at(self.tables, &value, &shape, std::slice::from_ref(key)).map(|(v, _)| &v.data) {
-                    Some(Data::Text(name)) => Some(name.clone()),
+                match at(self.tables, &value, &info.root, std::slice::from_ref(key)).map(|(v, _)| &v.data) {
+                    Some(Data::Text(name)) => Some(name.to_string()),
                     _ => Some(String::new()),
                 }
             }
@@ -273,8 +272,25 @@ impl Config {
     /// # Errors
     /// [`MergeError`] where Talos refuses or crashes, and where the result would depend on a reference's value.
     pub fn apply(&mut self, patch: &Patch) -> Result<Applied, MergeError> {
+        self.transact(patch, None)
+    }
+
+    /// As [`Config::apply`], and gives what people do not expect of it, in the order in which it happened, with
+    /// the document of each.
+    ///
+    /// # Errors
+    /// As [`Config::apply`].
+    pub fn apply_watched(
+        &mut self,
+        patch: &Patch,
+    ) -> Result<(Applied, Vec<(DocumentId, Surprise)>), MergeError> {
+        let mut surprises = Vec::new();
+        Ok((self.transact(patch, Some(&mut surprises))?, surprises))
+    }
+
+    fn transact(&mut self, patch: &Patch, watch: Watch<'_>) -> Result<Applied, MergeError> {
         let before = self.docs.clone();
-        if let Err(error) = self.steps(patch) {
+        if let Err(error) = self.steps(patch, watch) {
             self.docs = before;
             return Err(error);
         }
@@ -283,11 +299,11 @@ impl Config {
         Ok(Applied { changed: !same })
     }
 
-    fn steps(&mut self, patch: &Patch) -> Result<(), MergeError> {
+    fn steps(&mut self, patch: &Patch, mut watch: Watch<'_>) -> Result<(), MergeError> {
         for step in &patch.steps {
             match step {
                 Step::Delete(selector, source) => self.delete(selector, *source)?,
-                Step::Merge(doc) => self.merge(doc)?,
+                Step::Merge(doc) => self.merge(doc, watch.as_deref_mut())?,
             }
         }
         self.legacy_first();
@@ -304,18 +320,23 @@ impl Config {
         })
     }
 
-    fn merge(&mut self, right: &Doc) -> Result<(), MergeError> {
+    fn merge(&mut self, right: &Doc, watch: Watch<'_>) -> Result<(), MergeError> {
         let Some(left) = self.docs.iter_mut().find(|d| d.is(right.kind, right.name.as_deref())) else {
             self.docs.push(right.clone());
             return Ok(());
         };
         let shape = right.shape(&self.tables);
-        Merger::new(&self.tables).documents(&mut left.root, &right.root, &shape).map_err(|f| MergeError {
+        let merger = Merger::new(&self.tables, watch.is_some());
+        let merged = merger.documents(&mut left.root, &right.root, shape).map_err(|f| MergeError {
             document: right.id(&self.tables).to_string(),
             path: pointer(&f.path),
             origin: f.origin.or(Some(origin(right.source, right.pos))),
             reason: f.reason,
-        })
+        })?;
+        if let Some(watch) = watch {
+            watch.extend(merged.into_iter().map(|s| (right.id(&self.tables), s)));
+        }
+        Ok(())
     }
 
     fn delete(&mut self, selector: &Selector, source: SourceId) -> Result<(), MergeError> {
@@ -340,7 +361,7 @@ impl Config {
         }
         let doc = &mut self.docs[index];
         let shape = doc.shape(&self.tables);
-        delete::apply(&self.tables, &mut doc.root, &shape, &selector.path, selector.element.as_ref())
+        delete::apply(&self.tables, &mut doc.root, shape, &selector.path, selector.element.as_ref())
             .map_err(fail)?;
         // deleting the field that names the document changes its identity
         let key = self.tables.0.kinds[doc.kind].name.clone();
@@ -355,41 +376,54 @@ impl Config {
     /// # Errors
     /// [`EncodeError`] where Talos' own output would not read as the same configuration.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
-        let mut out = String::new();
+        let mut out = String::with_capacity(8 << 10);
         for doc in &self.docs {
             if !out.is_empty() {
                 out.push_str("---\n");
             }
-            out.push_str(&self.encode_document(doc)?);
+            out = self.encode_document(doc, out)?;
         }
         Ok(out.into_bytes())
     }
 
-    fn encode_document(&self, doc: &Doc) -> Result<String, EncodeError> {
-        let document = || doc.id(&self.tables).to_string();
-        let damage = |d: Damage| match d {
-            Damage::Lossy(path) => EncodeError::Lossy { document: document(), path: pointer(&path) },
-            Damage::Key(path) => EncodeError::Key { document: document(), path: pointer(&path) },
+    fn encode_document(&self, doc: &Doc, out: String) -> Result<String, EncodeError> {
+        let damage = |d: Damage| {
+            let document = doc.id(&self.tables).to_string();
+            match d {
+                Damage::Lossy(path) => EncodeError::Lossy { document, path: pointer(&path) },
+                Damage::Key(path) => EncodeError::Key { document, path: pointer(&path) },
+            }
         };
-        let root = self.printed(doc).map_err(damage)?;
-        let text = Emitter::document(&root).map_err(damage)?;
-        // what was printed must read as what was meant
-        let again = read_stream(text.as_bytes(), &Limits { bytes: usize::MAX, ..Limits::default() });
-        let node = match &again {
-            Ok(documents) if documents.len() == 1 => documents[0].root.as_ref(),
-            _ => return Err(damage(Damage::Lossy(Vec::new()))),
-        };
-        match difference(&root, node, &mut Vec::new()) {
-            Some(path) => Err(damage(Damage::Lossy(path))),
-            None => Ok(text),
+        let start = out.len();
+        let shape = doc.shape(&self.tables);
+        let mut encoder = Encoder::new(&self.tables, &self.tag, out);
+        encoder.document(&doc.root, shape).map_err(damage)?;
+        let (out, risk) = encoder.finish();
+        match risk {
+            Some(path) => match self.misread(doc, &out[start..], path) {
+                Some(path) => Err(damage(Damage::Lossy(path))),
+                None => Ok(out),
+            },
+            None => Ok(out),
         }
     }
 
-    pub(crate) fn printed(&self, doc: &Doc) -> Result<Out, Damage> {
-        let encoder = Encoder { tables: &self.tables, tag: &self.tag };
-        encoder.value(&doc.root, &doc.shape(&self.tables), &mut Vec::new())
+    /// Where a document reads otherwise than it was meant; `suspect` if it does not read at all.
+    fn misread(&self, doc: &Doc, text: &str, suspect: Vec<String>) -> Option<Vec<String>> {
+        let options = Options {
+            opaque_tag: Some(self.tag.clone()).filter(|tag| !tag.is_empty()),
+            limits: Limits { bytes: usize::MAX, ..Limits::default() },
+        };
+        let Ok(again) = Config::load(&self.tables, text.as_bytes(), SourceId(0), &options) else {
+            return Some(suspect);
+        };
+        let meant = Config { tables: self.tables.clone(), tag: self.tag.clone(), docs: vec![doc.clone()] };
+        diff(&meant, &again).first().map(|change| segments(&change.pointer))
     }
 }
+
+/// Where surprises are gathered, if anybody wants to know.
+type Watch<'w> = Option<&'w mut Vec<(DocumentId, Surprise)>>;
 
 impl Patch {
     /// Loads a strategic merge patch, with its `$patch: delete` statements.

@@ -1,5 +1,7 @@
 //! From nodes to typed values, strictly, by the tables.
 
+use std::sync::Arc;
+
 use crate::codec::{self, Misfit};
 use crate::error::ConfigError;
 use crate::node::{Node, NodeKind, Pos, Style};
@@ -51,7 +53,7 @@ impl<'a> Decoder<'a> {
             return Ok(Val::new(Data::Zero, origin));
         }
         let data = match shape {
-            Shape::Ptr(inner) => Data::Ptr(Box::new(self.value(inner, node)?)),
+            Shape::Ptr(inner) => Data::Ptr(Arc::new(self.value(inner, node)?)),
             Shape::List(inner) => self.list(inner, target)?,
             Shape::Map(inner) => self.map(inner, target)?,
             Shape::Any => self.any(target, true)?,
@@ -102,7 +104,7 @@ impl<'a> Decoder<'a> {
         if matches!(base, Shape::List(_)) {
             return Err(refuse("a list"));
         }
-        Ok(Val::new(Data::Opaque(text.to_owned()), origin))
+        Ok(Val::new(Data::Opaque(text.into()), origin))
     }
 
     fn structure(&mut self, s: &Struct, node: &Node) -> Result<Data> {
@@ -203,18 +205,18 @@ impl<'a> Decoder<'a> {
             out.push(self.value(inner, element)?);
             self.path.pop();
         }
-        Ok(Data::List(out))
+        Ok(Data::List(Arc::new(out)))
     }
 
     fn map(&mut self, inner: &Shape, node: &Node) -> Result<Data> {
         let mut out = Vec::new();
         for (key, value) in self.entries(node, "a mapping")? {
-            let name = self.key(key)?.to_owned();
-            self.path.push(name.clone());
-            out.push((name, self.value(inner, value)?));
+            let name = self.key(key)?;
+            self.path.push(name.to_owned());
+            out.push((name.into(), self.value(inner, value)?));
             self.path.pop();
         }
-        Ok(Data::Map(out))
+        Ok(Data::Map(Arc::new(out)))
     }
 
     /// A value whose type is its own. Keys of nested mappings must be strings.
@@ -237,13 +239,13 @@ impl<'a> Decoder<'a> {
             }
             _ => match self.scalar(node)? {
                 Scalar::Null => Ok(Data::Zero),
-                Scalar::Quoted(text) => Ok(Data::Text(text.to_owned())),
+                Scalar::Quoted(text) => Ok(Data::Text(text.into())),
                 Scalar::Plain(plain, text) => match plain {
                     Plain::Null => Ok(Data::Zero),
                     Plain::Bool(b) => Ok(Data::Bool(b)),
-                    Plain::Int(i) => Ok(Data::Int(i)),
+                    Plain::Int(i) => Data::int(i).ok_or_else(|| self.misfit(node, "a smaller number")),
                     Plain::Float(f) => Ok(Data::Float(f)),
-                    Plain::Text => Ok(Data::Text(text.to_owned())),
+                    Plain::Text => Ok(Data::Text(text.into())),
                     Plain::Timestamp => Err(self.not_handled(node.pos, "an unquoted date", "quote it")),
                     Plain::Merge => Err(self.not_handled(node.pos, "an unquoted '<<'", "quote it")),
                 },
@@ -281,12 +283,12 @@ impl<'a> Decoder<'a> {
                 &Codec::Base64 { redactable: false },
                 node.text().unwrap_or_default(),
             ) {
-                Ok(Data::Bytes(bytes)) => String::from_utf8(bytes).ok(),
+                Ok(Data::Bytes(bytes)) => std::str::from_utf8(&bytes).ok().map(Arc::from),
                 _ => None,
             };
             return bytes.map(Data::Text).ok_or_else(|| self.misfit(node, "UTF-8 text in base64"));
         }
-        Ok(Data::Text(self.raw(node, "text")?.to_owned()))
+        Ok(Data::Text(self.raw(node, "text")?.into()))
     }
 
     fn unfit(&self, node: &Node, misfit: Misfit) -> ConfigError {
@@ -324,7 +326,7 @@ impl<'a> Decoder<'a> {
         };
         let want = format!("a whole number from {} to {}, without quotes", range.start(), range.end());
         let found = self.whole(node).map_err(|_| self.wrong(node, "a whole number"))?;
-        found.filter(|i| range.contains(i)).map(Data::Int).ok_or_else(|| self.misfit(node, &want))
+        found.filter(|i| range.contains(i)).and_then(Data::int).ok_or_else(|| self.misfit(node, &want))
     }
 
     fn leaf(&mut self, codec: &Codec, id: TypeId, node: &Node) -> Result<Data> {
@@ -364,7 +366,7 @@ impl<'a> Decoder<'a> {
                 let text = self.raw(node, "a URL")?;
                 if text.is_empty() {
                     let endpoint = self.tables.ty(id).name.ends_with(".Endpoint");
-                    return Ok(if endpoint { Data::Url(Box::default()) } else { Data::Zero });
+                    return Ok(if endpoint { Data::Url(Arc::default()) } else { Data::Zero });
                 }
                 codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))
             }
@@ -417,8 +419,8 @@ fn add_rest(
 ) {
     if let Some(slot) = slot(tables, val, s, path) {
         match &mut slot.data {
-            Data::Map(entries) => entries.push((name, decoded)),
-            _ => *slot = Val::new(Data::Map(vec![(name, decoded)]), origin),
+            Data::Map(entries) => Arc::make_mut(entries).push((name.into(), decoded)),
+            _ => *slot = Val::new(Data::Map(Arc::new(vec![(name.into(), decoded)])), origin),
         }
     }
 }
@@ -428,7 +430,7 @@ fn fill_pem(val: &mut Val, s: &Struct) {
     let origin = val.origin;
     for field in val.fields_mut(s.fields.len()).into_iter().flatten() {
         if matches!(field.data, Data::Zero) {
-            *field = Val { data: Data::Bytes(Vec::new()), origin, overrode: None };
+            *field = Val { data: Data::Bytes(Arc::new([])), origin, ..Val::default() };
         }
     }
 }
@@ -441,11 +443,11 @@ pub(crate) fn trim_manifests(val: &mut Val, tables: &Tables, shape: &Shape) {
         return;
     };
     let Data::List(list) = &mut val.data else { return };
-    for manifest in list {
+    for manifest in Arc::make_mut(list) {
         if let Data::Struct(fields) = &mut manifest.data
-            && let Some(Data::Text(text)) = fields.get_mut(*index).map(|v| &mut v.data)
+            && let Some(Data::Text(text)) = Arc::make_mut(fields).get_mut(*index).map(|v| &mut v.data)
         {
-            *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).to_owned();
+            *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).into();
         }
     }
 }

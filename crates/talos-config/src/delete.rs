@@ -1,5 +1,7 @@
 //! `$patch: delete`: taking the selectors out of a patch, and applying them.
 
+use std::sync::Arc;
+
 use crate::codec::text_of;
 use crate::error::{ConfigError, MergeReason};
 use crate::node::{Node, NodeKind, Pos};
@@ -164,7 +166,7 @@ pub(crate) fn apply(
     let shape = tables.base(shape);
     match shape {
         Shape::Ptr(inner) => match &mut val.data {
-            Data::Ptr(v) => apply(tables, v, inner, path, element),
+            Data::Ptr(v) => apply(tables, Arc::make_mut(v), inner, path, element),
             _ => Err(MergeReason::NothingToDelete),
         },
         Shape::Map(inner) => in_map(tables, val, inner, path, element),
@@ -228,18 +230,18 @@ fn in_map(
     let (Some((first, rest)), Data::Map(entries)) = (path.split_first(), &mut val.data) else {
         return Err(MergeReason::NothingToDelete);
     };
-    let Some(i) = entries.iter().position(|(k, _)| k == first) else {
+    let Some(i) = entries.iter().position(|(k, _)| **k == **first) else {
         return Err(MergeReason::NothingToDelete);
     };
     if rest.is_empty() {
-        entries.remove(i);
+        Arc::make_mut(entries).remove(i);
         return Ok(());
     }
     // a value of a map cannot be changed in Go unless it is a pointer, a map or free-form
     if tables.as_struct(tables.base(inner)).is_some() {
         return Err(MergeReason::CannotDelete);
     }
-    apply(tables, &mut entries[i].1, inner, rest, element)
+    apply(tables, &mut Arc::make_mut(entries)[i].1, inner, rest, element)
 }
 
 fn in_list(
@@ -266,7 +268,7 @@ fn in_list(
         let (Data::Struct(fields), zero) = (&items[i].pointee().data, Val::default()) else { continue };
         let field = fields.get(index).unwrap_or(&zero);
         if chosen_text(tables, field, &s.fields[index].shape)?.as_deref() == Some(text) {
-            items.remove(i);
+            Arc::make_mut(items).remove(i);
             return Ok(());
         }
     }
@@ -286,13 +288,13 @@ fn chosen_text(tables: &Tables, val: &Val, shape: &Shape) -> Result<Option<Strin
                     Err(MergeReason::CannotDelete)
                 }
                 Body::Leaf(Codec::Addr | Codec::AddrPort | Codec::Prefix) if val.is_go_zero() => Ok(None),
-                Body::Leaf(codec) => Ok(Some(text_of(codec, &val.data))),
+                Body::Leaf(codec) => Ok(Some(text_of(codec, &val.data).into_owned())),
                 _ => Err(MergeReason::CannotDelete),
             };
         }
     }
     match (tables.base(shape), &val.data) {
-        (Shape::Text, Data::Text(t)) => Ok(Some(t.clone())),
+        (Shape::Text, Data::Text(t)) => Ok(Some(t.to_string())),
         (Shape::Text, _) => Ok(Some(String::new())),
         (Shape::Ptr(inner), _) if matches!(inner.as_ref(), Shape::Type(_)) => Err(MergeReason::CannotDelete),
         _ => Ok(None),

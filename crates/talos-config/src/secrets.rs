@@ -2,27 +2,27 @@
 //! redact them. Both lists are data.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use crate::access::{at_mut, raw_text, visit};
-use crate::config::Config;
+use crate::access::{at_mut, element, entry, raw_text, visit};
+use crate::config::{Config, Doc};
 use crate::path::{DocumentId, pointer};
 use crate::tables::{Shape, Tables};
+use crate::trail::{Step, pointer_of, segments_of};
 use crate::url::{Url, query_value, replace_query};
 use crate::value::{Data, Origin, Val};
 
 /// Fields that some Talos minor redacts, by kind: older minors redact less, so all of it is redacted for every minor.
 /// `*` is any key or index, `**` any number of them.
-fn redacted() -> &'static HashMap<String, Vec<Vec<String>>> {
-    static FOUND: OnceLock<HashMap<String, Vec<Vec<String>>>> = OnceLock::new();
+fn redacted() -> &'static HashMap<String, Vec<Pattern>> {
+    static FOUND: OnceLock<HashMap<String, Vec<Pattern>>> = OnceLock::new();
     FOUND.get_or_init(|| {
         // the file is part of the build, and a test reads it
         #[allow(clippy::expect_used)]
         let read: HashMap<String, Vec<String>> =
             serde_json::from_slice(include_bytes!("../../../schema/talos/redacted.json"))
                 .expect("the redacted paths load");
-        let split = |path: &String| path.split('/').skip(1).map(str::to_owned).collect();
-        read.into_iter().map(|(kind, paths)| (kind, paths.iter().map(split).collect())).collect()
+        read.into_iter().map(|(kind, paths)| (kind, paths.iter().map(|p| split(p)).collect())).collect()
     })
 }
 
@@ -126,32 +126,121 @@ impl std::fmt::Debug for OpaqueLeaf {
     }
 }
 
-/// Whether a path matches a pattern; with `below`, anything below the pattern matches too.
-fn matches(pattern: &[&str], path: &[String], below: bool) -> bool {
-    let Some((first, rest)) = pattern.split_first() else { return below || path.is_empty() };
-    match (*first, path.split_first()) {
-        ("**", _) => (0..=path.len()).any(|i| matches(rest, &path[i..], below)),
-        (_, None) => false,
-        (want, Some((have, path_rest))) => (want == "*" || want == have) && matches(rest, path_rest, below),
-    }
+/// Keys from a document's root; `*` is any key or index, `**` any number of them.
+pub(crate) type Pattern = Vec<String>;
+
+fn split(pattern: &str) -> Pattern {
+    pattern.split('/').skip(1).map(str::to_owned).collect()
 }
 
-fn split(pattern: &str) -> Vec<&str> {
-    pattern.split('/').skip(1).collect()
+fn of_kind(list: &'static [(&str, &[&str])], kind: &str) -> impl Iterator<Item = Pattern> {
+    list.iter().filter(move |(k, _)| *k == kind).flat_map(|(_, patterns)| patterns.iter().map(|p| split(p)))
 }
 
-/// Every pattern of redacted fields of a kind: those of all minors and those of the tables at hand.
-fn redacted_patterns<'t>(tables: &'t Tables, kind: &str) -> Vec<Vec<&'t str>> {
-    let known = redacted().get(kind).into_iter().flatten();
-    let own = tables.kind(kind).into_iter().flat_map(|(_, k)| &k.redacted);
-    let mut all: Vec<Vec<&str>> = Vec::new();
-    for pattern in known.chain(own) {
-        let pattern: Vec<&str> = pattern.iter().map(String::as_str).collect();
+/// Every pattern of redacted fields of a kind: those of every minor, and those of its own tables.
+pub(crate) fn redacted_patterns(kind: &str, own: Vec<Pattern>) -> Vec<Pattern> {
+    let mut all: Vec<Pattern> = redacted().get(kind).cloned().unwrap_or_default();
+    for pattern in own {
         if !all.contains(&pattern) {
             all.push(pattern);
         }
     }
     all
+}
+
+/// Every pattern of regions of a kind that can hold secrets although Talos does not redact them.
+pub(crate) fn opaque_patterns(kind: &str) -> Vec<Pattern> {
+    of_kind(OPAQUE, kind).collect()
+}
+
+/// What is left of the patterns after a step down. With `below`, a pattern that was used up stays.
+fn after<'p>(patterns: &[&'p [String]], step: &str, below: bool) -> Vec<&'p [String]> {
+    let mut left = Vec::new();
+    for pattern in patterns {
+        let mut pattern = *pattern;
+        loop {
+            match pattern.split_first() {
+                None if below => left.push(pattern),
+                None => {}
+                Some((first, rest)) if first == "**" => {
+                    left.push(pattern);
+                    // it may also stand for nothing
+                    pattern = rest;
+                    continue;
+                }
+                Some((first, rest)) if first == "*" || first == step => left.push(rest),
+                Some(_) => {}
+            }
+            break;
+        }
+    }
+    left
+}
+
+/// What a search looks for, and what it does with each value that it finds.
+struct Search<'v, 'f> {
+    tables: &'v Tables,
+    below: bool,
+    trail: Vec<Step<'v>>,
+    found: &'f mut dyn FnMut(&[Step<'v>], &'v Shape, &'v Val),
+}
+
+impl<'v> Search<'v, '_> {
+    /// Calls `found` for every scalar, reference and empty collection that matches; what no pattern leads to is
+    /// not looked at.
+    fn seek(&mut self, val: &'v Val, shape: &'v Shape, patterns: &[&[String]]) {
+        if patterns.iter().any(|p| p.is_empty() && (self.below || !is_structure(val))) {
+            let (tables, found) = (self.tables, &mut *self.found);
+            return visit(tables, val, shape, &mut self.trail, found);
+        }
+        match (&val.data, self.tables.base(shape)) {
+            (Data::Ptr(inner), Shape::Ptr(s)) => self.seek(inner, s, patterns),
+            (Data::List(items), base) => {
+                for (i, item) in items.iter().enumerate() {
+                    self.down(Step::Index(i), "", item, element(base), patterns);
+                }
+            }
+            (Data::Map(entries), base) => {
+                for (key, v) in entries.iter() {
+                    self.down(Step::Key(key), key, v, entry(base), patterns);
+                }
+            }
+            (Data::Struct(fields), base) => {
+                let Some(s) = self.tables.as_struct(base) else { return };
+                for (field, v) in s.fields.iter().zip(fields.iter()) {
+                    if matches!(v.data, Data::Zero)
+                        || field.omitempty && v.is_omitted(&field.shape, self.tables)
+                    {
+                        continue;
+                    }
+                    match field.inline {
+                        true => self.seek(v, &field.shape, patterns),
+                        false => self.down(Step::Key(&field.key), &field.key, v, &field.shape, patterns),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn down(&mut self, step: Step<'v>, key: &str, val: &'v Val, shape: &'v Shape, patterns: &[&[String]]) {
+        let left = after(patterns, key, self.below);
+        if !left.is_empty() {
+            self.trail.push(step);
+            self.seek(val, shape, &left);
+            self.trail.pop();
+        }
+    }
+}
+
+fn is_structure(val: &Val) -> bool {
+    match &val.data {
+        Data::Ptr(inner) => is_structure(inner),
+        Data::List(items) => !items.is_empty(),
+        Data::Map(entries) => !entries.is_empty(),
+        Data::Struct(_) => true,
+        _ => false,
+    }
 }
 
 impl Config {
@@ -160,18 +249,17 @@ impl Config {
     pub fn redacted_paths(&self) -> Vec<SecretLeaf> {
         let mut found = Vec::new();
         for doc in &self.docs {
-            let id = doc.id(&self.tables);
-            let patterns = redacted_patterns(&self.tables, &id.kind);
-            self.each(doc, &mut |path, shape, val| {
-                if !patterns.iter().any(|p| matches(p, path, false)) || !is_secret(val) {
+            let kind = &self.tables.0.kinds[doc.kind];
+            self.search(doc, &kind.redacted, false, &mut |path, shape, val| {
+                if !is_secret(val) {
                     return;
                 }
                 if let Some(text) = raw_text(&self.tables, shape, val).filter(|t| !t.is_empty()) {
                     found.push(SecretLeaf {
-                        document: id.clone(),
-                        pointer: pointer(path),
+                        document: doc.id(&self.tables),
+                        pointer: pointer_of(path),
                         text,
-                        field: path.last().cloned().unwrap_or_default(),
+                        field: path.last().map(Step::to_string).unwrap_or_default(),
                         origin: val.origin,
                     });
                 }
@@ -180,8 +268,18 @@ impl Config {
         found
     }
 
-    fn each(&self, doc: &crate::config::Doc, f: &mut dyn FnMut(&[String], &Shape, &Val)) {
-        visit(&self.tables, &doc.root, &doc.shape(&self.tables), &mut Vec::new(), f);
+    fn search<'v>(
+        &'v self,
+        doc: &'v Doc,
+        patterns: &[Pattern],
+        below: bool,
+        found: &mut dyn FnMut(&[Step<'v>], &'v Shape, &'v Val),
+    ) {
+        let patterns: Vec<&[String]> = patterns.iter().map(Vec::as_slice).collect();
+        if !patterns.is_empty() {
+            let mut search = Search { tables: &self.tables, below, trail: Vec::new(), found };
+            search.seek(&doc.root, doc.shape(&self.tables), &patterns);
+        }
     }
 
     /// A copy in which every literal of [`Config::redacted_paths`] is replaced as Talos' own redaction does:
@@ -196,9 +294,10 @@ impl Config {
         for doc in config.docs.iter_mut().filter(|d| d.id(&self.tables).kind == "SideroLinkConfig") {
             // Talos sorts the parameters even if there is no token among them
             let shape = doc.shape(&self.tables);
-            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, &shape, &["apiUrl".to_owned()])
+            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, shape, &["apiUrl".to_owned()])
                 && let Data::Url(url) = &mut val.data
             {
+                let url = Arc::make_mut(url);
                 url.query = replace_query(&url.query, "", "").unwrap_or_default();
             }
         }
@@ -209,7 +308,7 @@ impl Config {
                 continue;
             };
             let shape = doc.shape(&self.tables);
-            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, &shape, &segments) {
+            if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, shape, &segments) {
                 replace(val, &text);
             }
         }
@@ -220,24 +319,20 @@ impl Config {
     pub fn opaque_regions(&self) -> Vec<OpaqueLeaf> {
         let mut found = Vec::new();
         for doc in &self.docs {
-            let id = doc.id(&self.tables);
-            let patterns: Vec<Vec<&str>> = OPAQUE
-                .iter()
-                .filter(|(k, _)| *k == id.kind)
-                .flat_map(|(_, p)| p.iter().map(|p| split(p)))
-                .collect();
-            self.each(doc, &mut |path, shape, val| {
-                let Some(pattern) = patterns.iter().find(|p| matches(p, path, true)) else { return };
-                let identity =
-                    matches!(path, [only] if matches!(only.as_str(), "kind" | "apiVersion" | "name"));
-                if identity || (id.kind == "SideroLinkConfig" && is_secret(val) && !has_parameters(val)) {
+            let kind = &self.tables.0.kinds[doc.kind];
+            self.search(doc, &kind.opaque, true, &mut |path, shape, val| {
+                let segments = segments_of(path);
+                let region = |p: &&Pattern| after_all(p, &segments);
+                let Some(pattern) = kind.opaque.iter().find(region) else { return };
+                let identity = matches!(path, [Step::Key("kind" | "apiVersion" | "name")]);
+                if identity || (kind.kind == "SideroLinkConfig" && is_secret(val) && !has_parameters(val)) {
                     return;
                 }
                 if let Some(text) = raw_text(&self.tables, shape, val).filter(|t| !t.is_empty()) {
                     found.push(OpaqueLeaf {
-                        document: id.clone(),
-                        region: pointer(&path[..pattern.len().min(path.len())]),
-                        pointer: pointer(path),
+                        document: doc.id(&self.tables),
+                        region: pointer(&segments[..pattern.len().min(segments.len())]),
+                        pointer: pointer(&segments),
                         text,
                         origin: val.origin,
                     });
@@ -246,6 +341,15 @@ impl Config {
         }
         found
     }
+}
+
+/// Whether a pattern leads to the place or to something above it.
+fn after_all(pattern: &Pattern, segments: &[String]) -> bool {
+    let mut left = vec![pattern.as_slice()];
+    for segment in segments {
+        left = after(&left, segment, true);
+    }
+    left.iter().any(|p| p.is_empty())
 }
 
 /// URLs are secret only for their join token.
@@ -262,10 +366,10 @@ fn has_parameters(val: &Val) -> bool {
 
 fn replace(val: &mut Val, text: &str) {
     match &mut val.data {
-        Data::Bytes(bytes) => *bytes = text.as_bytes().to_vec(),
-        Data::Url(url) => redact_url(url, text),
-        Data::Ptr(inner) => replace(inner, text),
-        data => *data = Data::Text(text.to_owned()),
+        Data::Bytes(bytes) => *bytes = text.as_bytes().into(),
+        Data::Url(url) => redact_url(Arc::make_mut(url), text),
+        Data::Ptr(inner) => replace(Arc::make_mut(inner), text),
+        data => *data = Data::Text(text.into()),
     }
 }
 
@@ -277,7 +381,12 @@ fn redact_url(url: &mut Url, text: &str) {
 impl Tables {
     /// Whether a place in a document of this kind is a field that Talos redacts.
     pub fn is_redacted(&self, kind: &str, segments: &[String]) -> bool {
-        redacted_patterns(self, kind).iter().any(|p| matches(p, segments, false))
+        let Some((_, kind)) = self.kind(kind) else { return false };
+        let mut left: Vec<&[String]> = kind.redacted.iter().map(Vec::as_slice).collect();
+        for segment in segments {
+            left = after(&left, segment, false);
+        }
+        left.iter().any(|p| p.is_empty())
     }
 }
 
@@ -290,9 +399,7 @@ mod tests {
         for minor in Tables::minors() {
             for kind in &Tables::embedded(minor).unwrap().0.kinds {
                 let known = redacted().get(&kind.kind).map(Vec::as_slice).unwrap_or_default();
-                for pattern in &kind.redacted {
-                    assert!(known.contains(pattern), "{minor} {} {pattern:?}", kind.kind);
-                }
+                assert_eq!(known, kind.redacted, "{minor} {}", kind.kind);
             }
         }
         // 1.12 itself leaves these in the open

@@ -6,8 +6,13 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use crate::emit::Writer;
+use crate::secrets::{opaque_patterns, redacted_patterns};
+
+use super::zero::settle_zero_merges;
 use super::{
     Body, Codec, Field, Inner, Kind, Merge, Refused, Shape, Struct, Switches, TablesError, Type, TypeId,
+    ZeroMerge,
 };
 
 /// Text that is borrowed from the JSON where that is possible.
@@ -126,6 +131,7 @@ pub(super) fn inner(bytes: &[u8]) -> Result<Inner, TablesError> {
         types.push(loader.load(&name));
     }
     flatten_keys(&mut types);
+    settle_zero_merges(&mut types);
     let kinds = raw.kinds.iter().map(|k| loader.kind(k)).collect::<Result<_, _>>()?;
     Ok(Inner {
         minor: raw.talos.owned(),
@@ -160,11 +166,12 @@ impl<'a> Loader<'a> {
         Ok(Kind {
             kind: raw.kind.owned(),
             api: raw.api_version.owned(),
-            root: root.ok_or_else(|| TablesError::Root { kind: raw.kind.owned() })?,
+            root: Shape::Type(root.ok_or_else(|| TablesError::Root { kind: raw.kind.owned() })?),
             name: raw.name.as_ref().map(Str::owned),
             conflicts: owned(&raw.conflicts),
             links: paths(&raw.links),
-            redacted: paths(&raw.redacted),
+            redacted: redacted_patterns(&raw.kind.0, paths(&raw.redacted)),
+            opaque: opaque_patterns(&raw.kind.0),
         })
     }
 
@@ -187,6 +194,7 @@ impl<'a> Loader<'a> {
             name: name.to_owned(),
             body,
             merge: raw.merge.unwrap_or(Merge::General),
+            zero_merge: ZeroMerge::Keeps,
             identity: owned(&raw.identity),
             refused: raw.merge_refused.unwrap_or(Refused::Never),
             stringer: raw.stringer,
@@ -195,6 +203,7 @@ impl<'a> Loader<'a> {
 
     fn fields(&mut self, fields: &[RawField<'_>], raw: &RawType<'_>) -> Struct {
         let field = |f: &RawField<'_>| Field {
+            printed: printed_key(&f.key.0),
             key: f.key.owned(),
             shape: self.shape(&f.shape.0),
             omitempty: f.omitempty,
@@ -202,6 +211,7 @@ impl<'a> Loader<'a> {
             replace: f.replace,
             unnamed: f.unnamed,
             ignored_zero: raw.ignored_zero.contains(&f.key),
+            zero_merge: ZeroMerge::Keeps,
         };
         Struct { fields: fields.iter().map(field).collect(), keys: HashMap::new(), rest: None }
     }
@@ -272,6 +282,12 @@ impl<'a> Loader<'a> {
             unknown => Shape::Type(self.id(unknown.to_owned())),
         }
     }
+}
+
+fn printed_key(key: &str) -> String {
+    let mut writer = Writer::default();
+    writer.key(key);
+    writer.out + ":"
 }
 
 /// The fields of the certificate types: bytes in base64, always printed, out of reach of delete selectors.

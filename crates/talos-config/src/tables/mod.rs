@@ -2,6 +2,10 @@
 //!
 //! The tables are made by `fixtures/tables` from the library itself. One engine serves every minor.
 
+mod load;
+mod switches;
+mod zero;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -9,16 +13,15 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-mod load;
-mod switches;
+use crate::secrets::Pattern;
 
 pub(crate) use switches::{EmptyPatch, MissingDelete, OldQuote, PatchOrder, Switches, Unquoted};
 
 /// The tables that are part of this library, oldest first, each loaded when it is asked for.
 static EMBEDDED: [(&str, &[u8], OnceLock<Option<Tables>>); 3] = [
-    ("1.12", include_bytes!("../../../schema/talos/1.12/tables.json"), OnceLock::new()),
-    ("1.13", include_bytes!("../../../schema/talos/1.13/tables.json"), OnceLock::new()),
-    ("1.14", include_bytes!("../../../schema/talos/1.14/tables.json"), OnceLock::new()),
+    ("1.12", include_bytes!("../../../../schema/talos/1.12/tables.json"), OnceLock::new()),
+    ("1.13", include_bytes!("../../../../schema/talos/1.13/tables.json"), OnceLock::new()),
+    ("1.14", include_bytes!("../../../../schema/talos/1.14/tables.json"), OnceLock::new()),
 ];
 
 /// The tables of one Talos minor. Cloning is cheap.
@@ -63,13 +66,17 @@ pub(crate) struct Inner {
 pub(crate) struct Kind {
     pub kind: String,
     pub api: String,
-    pub root: TypeId,
+    /// The type of its root.
+    pub root: Shape,
     /// Path of the identifying field in the root type.
     pub name: Option<String>,
     pub conflicts: Vec<String>,
     /// Paths of the network links that a document claims; no other may claim the same.
     pub links: Vec<Vec<String>>,
-    pub redacted: Vec<Vec<String>>,
+    /// Fields that some minor redacts.
+    pub redacted: Vec<Pattern>,
+    /// Regions that can hold secrets although Talos does not redact them.
+    pub opaque: Vec<Pattern>,
 }
 
 pub(crate) type TypeId = usize;
@@ -80,6 +87,8 @@ pub(crate) struct Type {
     pub name: String,
     pub body: Body,
     pub merge: Merge,
+    /// What merging an unset value of the type does.
+    pub zero_merge: ZeroMerge,
     pub identity: Vec<String>,
     pub refused: Refused,
     pub stringer: bool,
@@ -106,12 +115,27 @@ pub(crate) struct Struct {
 #[derive(Debug)]
 pub(crate) struct Field {
     pub key: String,
+    /// The key as it is printed, with its colon.
+    pub printed: String,
     pub shape: Shape,
     pub omitempty: bool,
     pub inline: bool,
     pub replace: bool,
     pub unnamed: bool,
     pub ignored_zero: bool,
+    /// What merging an unset value of the field does.
+    pub zero_merge: ZeroMerge,
+}
+
+/// What merging an unset right value into a value does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ZeroMerge {
+    /// Nothing: the left value stays.
+    Keeps,
+    /// It overwrites something: a plain boolean, or a type that is erased by nothing.
+    Writes,
+    /// It is an error, even if both sides are unset.
+    Refuses,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,6 +278,11 @@ impl Tables {
         &self.0.types[id]
     }
 
+    /// What merging an unset value of this shape does.
+    pub(crate) fn zero_merge(&self, shape: &Shape) -> ZeroMerge {
+        zero::zero_merge(&self.0.types, shape)
+    }
+
     /// Follows named types that only stand for another shape.
     pub(crate) fn base<'a>(&'a self, shape: &'a Shape) -> &'a Shape {
         let mut shape = shape;
@@ -320,14 +349,14 @@ mod tests {
 
     #[test]
     fn the_digest_is_that_of_the_bytes_wherever_they_came_from() {
-        let bytes = include_bytes!("../../../schema/talos/1.13/tables.json");
+        let bytes = include_bytes!("../../../../schema/talos/1.13/tables.json");
         assert_eq!(Tables::from_slice(bytes).unwrap().digest(), Tables::v1_13().digest());
         assert_eq!(Tables::v1_13().digest().len(), 64);
     }
 
     #[test]
     fn what_is_not_known_is_refused_when_it_is_used_and_rules_at_once() {
-        let text = include_str!("../../../schema/talos/1.13/tables.json");
+        let text = include_str!("../../../../schema/talos/1.13/tables.json");
         let newer = text.replace(
             "\"key\":\"bootTimeout\",\"shape\":",
             "\"key\":\"bootTimeout\",\"shape\":\"chan int\",\"was\":",

@@ -1,0 +1,137 @@
+//! Printing YAML scalars as go-yaml v4 does with comments off.
+
+mod order;
+mod quote;
+
+pub(crate) use order::sorted;
+pub(crate) use quote::{Quote, quote};
+
+use quote::{plain_fits, printable, single_fits};
+
+/// The text that is being printed.
+#[derive(Default)]
+pub(crate) struct Writer {
+    pub out: String,
+}
+
+const BLANKS: &str = "                                                                ";
+
+impl Writer {
+    pub fn spaces(&mut self, mut count: usize) {
+        while count > BLANKS.len() {
+            self.out.push_str(BLANKS);
+            count -= BLANKS.len();
+        }
+        self.out.push_str(&BLANKS[..count]);
+    }
+
+    /// A string on one line.
+    pub fn scalar(&mut self, text: &str, style: Quote) {
+        match style {
+            Quote::Plain => self.out.push_str(text),
+            Quote::Single => {
+                self.out.push('\'');
+                for (i, part) in text.split('\'').enumerate() {
+                    if i > 0 {
+                        self.out.push_str("''");
+                    }
+                    self.out.push_str(part);
+                }
+                self.out.push('\'');
+            }
+            Quote::Double | Quote::Literal => self.double(text),
+        }
+    }
+
+    /// A key, without its colon.
+    pub fn key(&mut self, key: &str) {
+        match quote(key, true) {
+            Quote::Literal => self.scalar(key, Quote::Double),
+            style => self.scalar(key, style),
+        }
+    }
+
+    /// A tagged text.
+    pub fn tagged(&mut self, tag: &str, text: &str) {
+        self.out.push_str(tag);
+        self.out.push(' ');
+        let style = if plain_fits(text) && !text.is_empty() {
+            Quote::Plain
+        } else if single_fits(text) {
+            Quote::Single
+        } else {
+            Quote::Double
+        };
+        self.scalar(text, style);
+    }
+
+    fn double(&mut self, text: &str) {
+        let all = text.starts_with('\u{feff}');
+        self.out.push('"');
+        for c in text.chars() {
+            let short = match c {
+                '\0' => Some('0'),
+                '\u{7}' => Some('a'),
+                '\u{8}' => Some('b'),
+                '\t' => Some('t'),
+                '\n' => Some('n'),
+                '\u{b}' => Some('v'),
+                '\u{c}' => Some('f'),
+                '\r' => Some('r'),
+                '\u{1b}' => Some('e'),
+                '"' => Some('"'),
+                '\\' => Some('\\'),
+                '\u{85}' => Some('N'),
+                '\u{a0}' if all => Some('_'),
+                '\u{2028}' => Some('L'),
+                '\u{2029}' => Some('P'),
+                _ => None,
+            };
+            match short {
+                Some(s) => self.out.extend(['\\', s]),
+                None if printable(c) && !all => self.out.push(c),
+                None => {
+                    let code = c as u32;
+                    let escaped = match code {
+                        0..=0xff => format!("\\x{code:02X}"),
+                        0x100..=0xffff => format!("\\u{code:04X}"),
+                        _ => format!("\\U{code:08X}"),
+                    };
+                    self.out.push_str(&escaped);
+                }
+            }
+        }
+        self.out.push('"');
+    }
+
+    /// A block, with its line break. Its lines stand at `column`.
+    pub fn literal(&mut self, text: &str, column: usize) {
+        self.out.push('|');
+        if text.starts_with(' ') {
+            self.out.push('4');
+        }
+        if !text.ends_with('\n') {
+            self.out.push('-');
+        } else if text.ends_with("\n\n") || text == "\n" {
+            self.out.push('+');
+        }
+        self.out.push('\n');
+        for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+            if !line.is_empty() {
+                self.spaces(column);
+                self.out.push_str(line);
+            }
+            self.out.push('\n');
+        }
+    }
+}
+
+/// Whether go-yaml may print the text so that it reads as another one: it begins with a blank, a tab or a line
+/// break in a block, or holds a line break that is printed raw.
+pub(crate) fn risky(text: &str, style: Quote) -> bool {
+    let raw_break = || text.as_bytes().contains(&0xe2) && text.contains(['\u{2028}', '\u{2029}']);
+    match style {
+        Quote::Literal => text.starts_with([' ', '\t', '\n']) || raw_break(),
+        _ => raw_break(),
+    }
+}
