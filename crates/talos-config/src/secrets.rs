@@ -1,7 +1,8 @@
 //! Which fields hold secrets: those that Talos redacts, and those that can hold one although Talos does not
 //! redact them. Both lists are data.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use crate::access::{at_mut, element, entry, raw_text, visit};
 use crate::config::{Config, Doc};
@@ -11,51 +12,19 @@ use crate::trail::{Step, pointer_of, segments_of};
 use crate::url::{Url, query_value, replace_query};
 use crate::value::{Data, Origin, Val};
 
-/// Fields that some Talos minor from 1.12 to 1.14 redacts (`RedactSecrets` and each kind's `Redact`). The tables
-/// of a minor have their own list; older minors redact less, so this one is added to it for every minor.
+/// Fields that some Talos minor redacts, by kind: older minors redact less, so all of it is redacted for every minor.
 /// `*` is any key or index, `**` any number of them.
-const REDACTED: &[(&str, &[&str])] = &[
-    (
-        "v1alpha1",
-        &[
-            "/machine/token",
-            "/machine/ca/key",
-            "/machine/registries/config/*/auth/password",
-            "/machine/registries/config/*/auth/auth",
-            "/machine/registries/config/*/auth/identityToken",
-            "/machine/registries/config/*/tls/clientIdentity/key",
-            "/machine/network/interfaces/*/wireguard/privateKey",
-            "/machine/network/interfaces/*/vip/equinixMetal/apiToken",
-            "/machine/network/interfaces/*/vip/hcloud/apiToken",
-            "/machine/network/interfaces/*/vlans/*/vip/equinixMetal/apiToken",
-            "/machine/network/interfaces/*/vlans/*/vip/hcloud/apiToken",
-            "/machine/systemDiskEncryption/state/keys/*/static/passphrase",
-            "/machine/systemDiskEncryption/ephemeral/keys/*/static/passphrase",
-            "/cluster/secret",
-            "/cluster/token",
-            "/cluster/aescbcEncryptionSecret",
-            "/cluster/secretboxEncryptionSecret",
-            "/cluster/serviceAccount/key",
-            "/cluster/ca/key",
-            "/cluster/aggregatorCA/key",
-            "/cluster/etcd/ca/key",
-        ],
-    ),
-    ("VolumeConfig", &["/encryption/keys/*/static/passphrase"]),
-    ("UserVolumeConfig", &["/encryption/keys/*/static/passphrase"]),
-    ("RawVolumeConfig", &["/encryption/keys/*/static/passphrase"]),
-    ("SwapVolumeConfig", &["/encryption/keys/*/static/passphrase"]),
-    ("DiscoveryIdentityConfig", &["/clusterSecret"]),
-    ("RegistryAuthConfig", &["/password", "/auth", "/identityToken"]),
-    ("RegistryTLSConfig", &["/clientIdentity/key"]),
-    ("KubeAPIServerCAConfig", &["/issuingCA/key"]),
-    ("KubeAggregatorCAConfig", &["/issuingCA/key"]),
-    ("KubeServiceAccountConfig", &["/issuer/privateKey"]),
-    ("KubeEtcdEncryptionConfig", &["/config/**/secret"]),
-    ("WireguardConfig", &["/privateKey", "/peers/*/presharedKey"]),
-    ("HCloudVIPConfig", &["/apiToken"]),
-    ("SideroLinkConfig", &["/uniqueToken", "/apiUrl"]),
-];
+fn redacted() -> &'static HashMap<String, Vec<Pattern>> {
+    static FOUND: OnceLock<HashMap<String, Vec<Pattern>>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        // the file is part of the build, and a test reads it
+        #[allow(clippy::expect_used)]
+        let read: HashMap<String, Vec<String>> =
+            serde_json::from_slice(include_bytes!("../../../schema/talos/redacted.json"))
+                .expect("the redacted paths load");
+        read.into_iter().map(|(kind, paths)| (kind, paths.iter().map(|p| split(p)).collect())).collect()
+    })
+}
 
 /// Fields that can hold a secret although Talos does not redact them. A pattern means everything below it.
 const OPAQUE: &[(&str, &[&str])] = &[
@@ -170,7 +139,7 @@ fn of_kind(list: &'static [(&str, &[&str])], kind: &str) -> impl Iterator<Item =
 
 /// Every pattern of redacted fields of a kind: those of every minor, and those of its own tables.
 pub(crate) fn redacted_patterns(kind: &str, own: Vec<Pattern>) -> Vec<Pattern> {
-    let mut all: Vec<Pattern> = of_kind(REDACTED, kind).collect();
+    let mut all: Vec<Pattern> = redacted().get(kind).cloned().unwrap_or_default();
     for pattern in own {
         if !all.contains(&pattern) {
             all.push(pattern);
@@ -426,36 +395,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_covers_what_the_tables_say() {
-        let tables = Tables::v1_13();
-        for kind in &tables.0.kinds {
-            let known: Vec<Pattern> = of_kind(REDACTED, &kind.kind).collect();
-            for pattern in &kind.redacted {
-                assert!(known.contains(pattern), "{} {pattern:?}", kind.kind);
+    fn what_any_minor_redacts_is_redacted_for_every_minor() {
+        for minor in Tables::minors() {
+            for kind in &Tables::embedded(minor).unwrap().0.kinds {
+                let known = redacted().get(&kind.kind).map(Vec::as_slice).unwrap_or_default();
+                assert_eq!(known, kind.redacted, "{minor} {}", kind.kind);
             }
         }
+        // 1.12 itself leaves these in the open
+        let old = Tables::embedded("1.12").unwrap();
+        let path = |p: &str| crate::path::segments(p);
+        assert!(old.is_redacted("HCloudVIPConfig", &path("/apiToken")));
+        assert!(old.is_redacted("v1alpha1", &path("/machine/registries/config/a/auth/password")));
     }
 
     #[test]
-    fn every_pattern_of_a_known_kind_leads_to_a_field() {
-        let tables = Tables::v1_13();
-        for (kind, patterns) in REDACTED.iter().chain(OPAQUE) {
-            if tables.kind(kind).is_none() {
-                continue;
+    fn every_pattern_leads_to_a_field_of_some_minor() {
+        let minors: Vec<Tables> = Tables::minors().filter_map(Tables::embedded).collect();
+        let own =
+            OPAQUE.iter().flat_map(|(kind, paths)| paths.iter().map(|p| (*kind, crate::path::segments(p))));
+        let all =
+            redacted().iter().flat_map(|(kind, paths)| paths.iter().map(|p| (kind.as_str(), p.clone())));
+        for (kind, mut segments) in own.chain(all) {
+            // the star under systemDiskEncryption stands for two fields
+            if segments.get(1).is_some_and(|s| s == "systemDiskEncryption") && segments[2] == "*" {
+                "state".clone_into(&mut segments[2]);
             }
-            for pattern in *patterns {
-                let segments = split(pattern);
-                // the star under systemDiskEncryption stands for two fields
-                let segments: Vec<String> = match segments.get(1).map(String::as_str) {
-                    Some("systemDiskEncryption") if segments.get(2).is_some_and(|s| s == "*") => segments
-                        .iter()
-                        .enumerate()
-                        .map(|(i, s)| if i == 2 { "state".into() } else { s.clone() })
-                        .collect(),
-                    _ => segments,
-                };
-                assert!(tables.field_class(kind, &segments).is_some(), "{kind} {pattern}");
-            }
+            let found = minors.iter().any(|tables| tables.field_class(kind, &segments).is_some());
+            assert!(found, "{kind} {segments:?}");
         }
     }
 }

@@ -43,6 +43,9 @@ enum Chore {
         /// Compares instead of writing.
         #[arg(long)]
         check: bool,
+        /// A checkout of Talos' pkg/machinery, for a version that the module proxy does not serve: writes its tables.
+        #[arg(long)]
+        machinery: Option<std::path::PathBuf>,
     },
     /// Writes the JSON Schemas of the files that people write.
     Schemas {
@@ -64,7 +67,7 @@ fn main() -> ExitCode {
     let done = match Args::parse().chore {
         Chore::Test { suite, rest } => suites::run(suite, &rest),
         Chore::Tools => tools::build(),
-        Chore::Tables { check } => tables::run(Mode::of(check)),
+        Chore::Tables { check, machinery } => tables::run(Mode::of(check), machinery.as_deref()),
         Chore::Schemas { check } => schemas::run(Mode::of(check)),
         Chore::Deny => deny::run(),
     };

@@ -3,15 +3,26 @@
 //! The tables are made by `fixtures/tables` from the library itself. One engine serves every minor.
 
 mod load;
+mod switches;
 mod zero;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::secrets::Pattern;
+
+pub(crate) use switches::{EmptyPatch, MissingDelete, OldQuote, PatchOrder, Switches, Unquoted};
+
+/// The tables that are part of this library, oldest first, each loaded when it is asked for.
+static EMBEDDED: [(&str, &[u8], OnceLock<Option<Tables>>); 3] = [
+    ("1.12", include_bytes!("../../../../schema/talos/1.12/tables.json"), OnceLock::new()),
+    ("1.13", include_bytes!("../../../../schema/talos/1.13/tables.json"), OnceLock::new()),
+    ("1.14", include_bytes!("../../../../schema/talos/1.14/tables.json"), OnceLock::new()),
+];
 
 /// The tables of one Talos minor. Cloning is cheap.
 #[derive(Clone, Debug)]
@@ -23,19 +34,17 @@ pub enum TablesError {
     /// Not the JSON that `fixtures/tables` prints.
     #[error("The tables cannot be read; make them again with fixtures/tables")]
     Json(#[source] serde_json::Error),
-    /// Tables of a minor whose rules outside of the tables (quoting, decoding) this engine does not have.
-    #[error("The tables are for Talos {minor}, whose rules this version does not know; update the program")]
-    Minor {
-        /// The minor.
-        minor: String,
+    /// A rule outside of the types (quoting, decoding) that this engine does not have.
+    #[error("The rule {name:?} of the tables says what this version does not know; update the program")]
+    Switch {
+        /// The rule.
+        name: &'static str,
     },
-    /// A shape names a type that is not there, or uses a notation that this engine does not know.
-    #[error("The tables use {shape:?} in {place}, which this version does not know; update the program")]
-    Shape {
-        /// The shape.
-        shape: String,
-        /// The type that mentions it.
-        place: String,
+    /// A kind whose root type is not there.
+    #[error("The tables name no type for the kind {kind:?}; make them again with fixtures/tables")]
+    Root {
+        /// The kind.
+        kind: String,
     },
 }
 
@@ -43,7 +52,11 @@ pub enum TablesError {
 pub(crate) struct Inner {
     pub minor: String,
     pub machinery: String,
-    pub digest: String,
+    pub switches: Switches,
+    /// Computed when it is asked for.
+    digest: OnceLock<String>,
+    /// What an embedded table was loaded from.
+    bytes: &'static [u8],
     pub kinds: Vec<Kind>,
     pub types: Vec<Type>,
 }
@@ -52,11 +65,14 @@ pub(crate) struct Inner {
 #[derive(Debug)]
 pub(crate) struct Kind {
     pub kind: String,
+    pub api: String,
     /// The type of its root.
     pub root: Shape,
     /// Path of the identifying field in the root type.
     pub name: Option<String>,
     pub conflicts: Vec<String>,
+    /// Paths of the network links that a document claims; no other may claim the same.
+    pub links: Vec<Vec<String>>,
     /// Fields that some minor redacts.
     pub redacted: Vec<Pattern>,
     /// Regions that can hold secrets although Talos does not redact them.
@@ -195,15 +211,43 @@ pub(crate) enum Codec {
 impl Tables {
     /// The tables of Talos 1.13, which are part of this library.
     pub fn v1_13() -> Tables {
-        static TABLES: OnceLock<Tables> = OnceLock::new();
-        TABLES
-            .get_or_init(|| {
-                // the file is part of the build and a test loads it
-                #[allow(clippy::expect_used)]
-                Tables::from_slice(include_bytes!("../../../../schema/talos/1.13/tables.json"))
-                    .expect("the tables of 1.13 load")
-            })
-            .clone()
+        // the file is part of the build, and a test loads it
+        #[allow(clippy::expect_used)]
+        Tables::embedded("1.13").expect("the tables of 1.13 load")
+    }
+
+    /// Loads tables that `fixtures/tables` printed.
+    ///
+    /// # Errors
+    /// [`TablesError`] if they are not such tables, or hold rules that this engine does not know.
+    pub fn from_slice(bytes: &[u8]) -> Result<Tables, TablesError> {
+        let tables = Tables(Arc::new(load::inner(bytes)?));
+        tables.0.digest.get_or_init(|| hex(&Sha256::digest(bytes)));
+        Ok(tables)
+    }
+
+    /// The tables of a minor that are part of this library, as `1.13` or `v1.13`. Nothing if it has none.
+    pub fn embedded(minor: &str) -> Option<Tables> {
+        let minor = minor.strip_prefix('v').unwrap_or(minor);
+        let (_, bytes, loaded) = EMBEDDED.iter().find(|(name, ..)| *name == minor)?;
+        let load = || {
+            let mut inner = load::inner(bytes).ok()?;
+            inner.bytes = bytes;
+            Some(Tables(Arc::new(inner)))
+        };
+        loaded.get_or_init(load).clone()
+    }
+
+    /// The minors whose tables are part of this library, oldest first.
+    pub fn minors() -> impl DoubleEndedIterator<Item = &'static str> {
+        EMBEDDED.iter().map(|(name, ..)| *name)
+    }
+
+    /// The tables of the newest minor that is part of this library.
+    pub fn newest() -> Tables {
+        // the files are part of the build, and a test loads each
+        #[allow(clippy::expect_used)]
+        Tables::minors().next_back().and_then(Tables::embedded).expect("the newest tables load")
     }
 
     /// The Talos minor that the tables describe, as `1.13`.
@@ -218,7 +262,7 @@ impl Tables {
 
     /// SHA-256 of the bytes of the tables, in lower-case hex.
     pub fn digest(&self) -> &str {
-        &self.0.digest
+        self.0.digest.get_or_init(|| hex(&Sha256::digest(self.0.bytes)))
     }
 
     /// Every kind of document that this minor has; the document without a kind is `v1alpha1`.
@@ -281,27 +325,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_of_1_13_load_and_know_every_codec() {
-        let tables = Tables::v1_13();
-        assert_eq!(tables.minor(), "1.13");
-        assert_eq!(tables.kinds().count(), 45);
-        assert_eq!(tables.digest().len(), 64);
-        for ty in &tables.0.types {
-            let known = ["block.PercentageSize"];
-            assert!(
-                !matches!(ty.body, Body::Leaf(Codec::Unknown)) || known.contains(&ty.name.as_str()),
-                "{}",
-                ty.name
-            );
-            assert!(ty.merge != Merge::Custom, "{}", ty.name);
+    fn every_embedded_table_loads_and_its_codecs_are_known() {
+        let counts = [("1.12", 37), ("1.13", 45), ("1.14", 90)];
+        assert!(Tables::minors().eq(counts.iter().map(|(minor, _)| *minor)));
+        for (minor, count) in counts {
+            let tables = Tables::embedded(&format!("v{minor}")).unwrap();
+            assert_eq!(tables.minor(), minor);
+            assert!(tables.machinery().starts_with(&format!("v{minor}.")));
+            assert_eq!(tables.kinds().count(), count);
+            for ty in &tables.0.types {
+                let unused = ["block.PercentageSize"];
+                assert!(
+                    !matches!(ty.body, Body::Leaf(Codec::Unknown)) || unused.contains(&ty.name.as_str()),
+                    "{minor} {}",
+                    ty.name
+                );
+                assert!(ty.merge != Merge::Custom, "{minor} {}", ty.name);
+            }
         }
+        assert!(Tables::embedded("1.11").is_none());
+        assert_eq!(Tables::newest().minor(), "1.14");
     }
 
     #[test]
-    fn unknown_shapes_are_refused() {
-        let text = r#"{"talos":"1.13","machinery":"v1.13.99","kinds":[],"types":{"a.B":{"fields":[{"key":"c","shape":"chan int"}]}}}"#;
-        assert!(matches!(Tables::from_slice(text.as_bytes()), Err(TablesError::Shape { .. })));
-        let other = text.replace("1.13", "1.99");
-        assert!(matches!(Tables::from_slice(other.as_bytes()), Err(TablesError::Minor { .. })));
+    fn the_digest_is_that_of_the_bytes_wherever_they_came_from() {
+        let bytes = include_bytes!("../../../../schema/talos/1.13/tables.json");
+        assert_eq!(Tables::from_slice(bytes).unwrap().digest(), Tables::v1_13().digest());
+        assert_eq!(Tables::v1_13().digest().len(), 64);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_when_it_is_used_and_rules_at_once() {
+        let text = include_str!("../../../../schema/talos/1.13/tables.json");
+        let newer = text.replace(
+            "\"key\":\"bootTimeout\",\"shape\":",
+            "\"key\":\"bootTimeout\",\"shape\":\"chan int\",\"was\":",
+        );
+        assert!(Tables::from_slice(newer.as_bytes()).is_ok());
+        let rule = text.replace("\"oldQuote\":\"double\"", "\"oldQuote\":\"triple\"");
+        assert!(matches!(Tables::from_slice(rule.as_bytes()), Err(TablesError::Switch { name: "oldQuote" })));
+        let more = text.replace("\"oldQuote\":", "\"someday\":1,\"oldQuote\":");
+        assert!(matches!(Tables::from_slice(more.as_bytes()), Err(TablesError::Json(_))));
     }
 }
