@@ -64,7 +64,7 @@ pub enum Command {
     Check(Check),
     /// Print the composed configuration of a machine, references as references.
     #[command(
-        after_help = "Examples:\n  bronzeward render w1\n  bronzeward render --patch fragments/role/labels.yaml"
+        after_help = "Examples:\n  bronzeward render w1\n  bronzeward render --all -o out\n  bronzeward render --patch fragments/role/labels.yaml"
     )]
     Render(Render),
     /// Say what would be done if a branch were merged.
@@ -222,8 +222,14 @@ pub struct Check {
 #[derive(Debug, Args)]
 pub struct Render {
     /// The machine.
-    #[arg(required_unless_present = "patch", add = ArgValueCompleter::new(machine_names))]
+    #[arg(required_unless_present_any = ["patch", "all"], add = ArgValueCompleter::new(machine_names))]
     pub machine: Option<String>,
+    /// Every machine, each into `DIR/CLUSTER/MACHINE.yaml` of the folder that `--output` names.
+    #[arg(long, conflicts_with_all = ["machine", "patch", "explain"], requires = "output")]
+    pub all: bool,
+    /// Write to this file, or with `--all` into this folder.
+    #[arg(short, long, value_name = "PATH", conflicts_with_all = ["patch", "explain"])]
+    pub output: Option<PathBuf>,
     /// Print what talosctl can take of this fragment: no header, no references.
     #[arg(long, value_name = "FILE", conflicts_with = "machine")]
     pub patch: Option<PathBuf>,

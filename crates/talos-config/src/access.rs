@@ -270,6 +270,20 @@ impl Config {
         self.docs.iter().flat_map(|doc| leaves_of(&self.tables, doc))
     }
 
+    /// Every reference that is printed, as a leaf, in the order of [`Config::leaves`].
+    pub fn references(&self) -> Vec<Leaf> {
+        let mut found = Vec::new();
+        for doc in &self.docs {
+            let shape = doc.shape(&self.tables);
+            visit(&self.tables, &doc.root, shape, &mut Vec::new(), &mut |path, shape, val| {
+                if let (Data::Opaque(_), Some(origin)) = (&val.data, val.origin) {
+                    found.push(leaf(&self.tables, doc, path, shape, val, origin));
+                }
+            });
+        }
+        found
+    }
+
     /// The path of a place, by the place of its document in the encoded configuration: `doc[1]/name`.
     pub fn display_path(&self, path: &Path) -> Path {
         match self.doc_index(&path.document) {
@@ -441,21 +455,25 @@ fn trim_all(tables: &Tables, val: &mut Val, shape: &Shape) {
 
 /// The leaves of one document.
 pub(crate) fn leaves_of(tables: &Tables, doc: &Doc) -> Vec<Leaf> {
-    let (id, mut leaves) = (doc.id(tables), Vec::new());
+    let mut leaves = Vec::new();
     visit(tables, &doc.root, doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
         if let Some(origin) = val.origin {
-            leaves.push(Leaf {
-                document: id.clone(),
-                pointer: pointer_of(path),
-                origin,
-                overrode: val.overrode,
-                rule: val.rule,
-                class: class(shape, tables),
-                value: leaf_value(tables, shape, val),
-            });
+            leaves.push(leaf(tables, doc, path, shape, val, origin));
         }
     });
     leaves
+}
+
+fn leaf(tables: &Tables, doc: &Doc, path: &[Step<'_>], shape: &Shape, val: &Val, origin: Origin) -> Leaf {
+    Leaf {
+        document: doc.id(tables),
+        pointer: pointer_of(path),
+        origin,
+        overrode: val.overrode,
+        rule: val.rule,
+        class: class(shape, tables),
+        value: leaf_value(tables, shape, val),
+    }
 }
 
 impl Tables {
