@@ -6,17 +6,31 @@ mod quote;
 pub(crate) use order::sorted;
 pub(crate) use quote::{Quote, quote};
 
+use crate::tables::{OldQuote, Switches};
 use quote::{plain_fits, printable, single_fits};
 
 /// The text that is being printed.
-#[derive(Default)]
 pub(crate) struct Writer {
     pub out: String,
+    /// Quotes around what YAML 1.1 took for something else.
+    old: OldQuote,
+    /// Whether a literal that begins with a line break gets an indentation hint.
+    break_hint: bool,
 }
 
 const BLANKS: &str = "                                                                ";
 
 impl Writer {
+    /// Prints behind a text by a minor's rules.
+    pub fn new(switches: &Switches, out: String) -> Self {
+        Writer { out, old: switches.old_quote, break_hint: switches.break_hint }
+    }
+
+    /// How a string is written.
+    pub fn quote(&self, text: &str) -> Quote {
+        quote(text, Some(self.old))
+    }
+
     pub fn spaces(&mut self, mut count: usize) {
         while count > BLANKS.len() {
             self.out.push_str(BLANKS);
@@ -45,7 +59,7 @@ impl Writer {
 
     /// A key, without its colon.
     pub fn key(&mut self, key: &str) {
-        match quote(key, true) {
+        match self.quote(key) {
             Quote::Literal => self.scalar(key, Quote::Double),
             style => self.scalar(key, style),
         }
@@ -107,7 +121,7 @@ impl Writer {
     /// A block, with its line break. Its lines stand at `column`.
     pub fn literal(&mut self, text: &str, column: usize) {
         self.out.push('|');
-        if text.starts_with(' ') {
+        if text.starts_with(' ') || self.break_hint && text.starts_with('\n') {
             self.out.push('4');
         }
         if !text.ends_with('\n') {

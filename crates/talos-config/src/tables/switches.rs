@@ -24,8 +24,6 @@ pub(crate) struct Switches {
     pub merge_text: Unquoted,
     /// What a free-form value makes of an unquoted `<<`.
     pub merge_any: Unquoted,
-    /// The reader takes the character DEL.
-    pub del: bool,
     /// An argument may be a list.
     pub list_args: bool,
     /// Sizes may be negative.
