@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::access::{Leaf, at, leaves_of};
+use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::diff::diff;
@@ -277,10 +277,7 @@ impl Config {
 
     /// As [`Config::apply`], and gives what people do not expect of it, in the order in which it happened, with
     /// the document of each.
-    ///
-    /// # Errors
-    /// As [`Config::apply`].
-    pub fn apply_watched(
+    pub(crate) fn apply_watched(
         &mut self,
         patch: &Patch,
     ) -> Result<(Applied, Vec<(DocumentId, Surprise)>), MergeError> {
@@ -474,6 +471,20 @@ impl Patch {
             Step::Delete(..) => None,
         });
         docs.flat_map(|doc| leaves_of(&self.tables, doc))
+    }
+
+    /// Every value that the patch writes and that is not a zero, whether or not it would be printed.
+    pub(crate) fn written(&self) -> Vec<Leaf> {
+        let mut written = Vec::new();
+        for step in &self.steps {
+            let Step::Merge(doc) = step else { continue };
+            visit_written(&self.tables, &doc.root, doc.shape(&self.tables), &mut |path, shape, val| {
+                if let Some(origin) = val.origin {
+                    written.push(leaf(&self.tables, doc, path, shape, val, origin));
+                }
+            });
+        }
+        written
     }
 }
 
