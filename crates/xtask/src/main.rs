@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod deny;
+mod differential;
 mod outputs;
 mod schemas;
 mod spdx;
@@ -53,6 +54,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Compares the engine with Talos' own library on random cases.
+    Differential(differential::Differential),
     /// Checks licences, sources, banned and doubled crates.
     Deny,
 }
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Chore::Tools => tools::build(),
         Chore::Tables { check, machinery } => tables::run(Mode::of(check), machinery.as_deref()),
         Chore::Schemas { check } => schemas::run(Mode::of(check)),
+        Chore::Differential(args) => differential::run(&args),
         Chore::Deny => deny::run(),
     };
     match done {
