@@ -9,11 +9,11 @@ use crate::emit::{Damage, Emitter, Out, difference};
 use crate::encode::Encoder;
 use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
 use crate::merge::Merger;
-use crate::node::{Node, NodeKind, Pos, Style};
+use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
-use crate::reader::{Limits, YamlDocument, read_stream};
 use crate::tables::{Shape, Tables};
 use crate::value::{Data, SourceId, Val};
+use crate::yaml::{Limits, YamlDocument, read_stream};
 
 /// How a stream is loaded.
 #[derive(Clone, Debug, Default)]
@@ -195,7 +195,7 @@ impl Loader<'_> {
     }
 
     fn read(&self, bytes: &[u8]) -> Result<Vec<YamlDocument>, ConfigError> {
-        Ok(read_stream(bytes, &self.options.limits)?)
+        Ok(read_stream(bytes, self.tables.dialect(), &self.options.limits)?)
     }
 }
 
@@ -374,7 +374,8 @@ impl Config {
         let root = self.printed(doc).map_err(damage)?;
         let text = Emitter::document(&root).map_err(damage)?;
         // what was printed must read as what was meant
-        let again = read_stream(text.as_bytes(), &Limits { bytes: usize::MAX, ..Limits::default() });
+        let limits = Limits { bytes: usize::MAX, ..Limits::default() };
+        let again = read_stream(text.as_bytes(), self.tables.dialect(), &limits);
         let node = match &again {
             Ok(documents) if documents.len() == 1 => documents[0].root.as_ref(),
             _ => return Err(damage(Damage::Lossy(Vec::new()))),
@@ -447,6 +448,7 @@ impl Patch {
 pub(crate) fn text_node(text: &str, style: Style) -> Node {
     Node {
         pos: Pos::default(),
+        span: Span::default(),
         tag: None,
         anchor: None,
         kind: NodeKind::Scalar { text: text.to_owned(), style },

@@ -9,6 +9,8 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::yaml::Dialect;
+
 /// The tables of one Talos minor. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Tables(pub(crate) Arc<Inner>);
@@ -265,6 +267,15 @@ impl Tables {
     /// The Talos minor that the tables describe, as `1.13`.
     pub fn minor(&self) -> &str {
         &self.0.minor
+    }
+
+    /// How this minor reads YAML.
+    pub fn dialect(&self) -> Dialect {
+        match self.minor() {
+            "1.12" => Dialect::Rc3,
+            "1.13" => Dialect::Rc4,
+            _ => Dialect::Rc5,
+        }
     }
 
     /// The exact version of Talos' library that the tables were made from.

@@ -163,7 +163,7 @@ fn explain(composed: &bronzeward_compile::Composed, format: Format) {
 
 /// What talosctl can take of a fragment.
 fn render_patch(path: &str, bytes: &[u8]) -> Result<Exit> {
-    let documents = talos_config::read_stream(bytes, &talos_config::Limits::default())
+    let documents = talos_config::read_stream(bytes, talos_config::Dialect::default(), &talos_config::Limits::default())
         .map_err(|err| refuse(format!("{path}: {err}")))?;
     let mut out: Vec<u8> = Vec::new();
     for document in &documents {
