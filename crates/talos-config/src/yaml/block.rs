@@ -1,10 +1,10 @@
 //! Blocks of text: `|` and `>`.
 
+use super::Dialect;
 use super::error::{Problem, ReadError};
 use super::scan::Scanner;
 use super::source::{break_text, push_breaks};
 use super::token::Tok;
-use super::Dialect;
 use crate::node::Style;
 
 type Result<T> = std::result::Result<T, ReadError>;

@@ -98,6 +98,11 @@ pub enum Refusal {
         "An entry without a key at the beginning of brackets is refused, since Talos reads it on some lines only; write the key"
     )]
     NoKeyInFlow,
+    /// `[? a]: b`, in Talos 1.12.
+    #[error(
+        "A list or mapping in brackets that begins with '?' is refused as a key, since Talos 1.12 may lose it; write another key"
+    )]
+    LostKey,
 }
 
 /// What is wrong at a place.

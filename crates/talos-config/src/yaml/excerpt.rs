@@ -1,7 +1,7 @@
 //! The source line of a message, without values.
 
-use super::source::{decode, line_break};
 use super::Dialect;
+use super::source::{decode, line_break};
 use crate::node::Pos;
 
 /// Keys and columns beyond this are not shown.

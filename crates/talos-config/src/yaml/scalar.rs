@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
+use super::Dialect;
 use super::error::Problem;
 use super::error::ReadError;
 use super::scan::{Scanner, syntax};
 use super::source::{ends_word, line_break, push_breaks, push_folded};
 use super::token::{Mark, Tok};
-use super::Dialect;
 use crate::node::Style;
 
 type Result<T> = std::result::Result<T, ReadError>;
@@ -165,9 +165,7 @@ impl<'a> Scanner<'a> {
         match self.byte(0) {
             b':' => {
                 ends_word(self.bytes, self.at + 1)
-                    || (flow
-                        && self.dialect >= Dialect::Rc5
-                        && matches!(self.byte(1), b',' | b']' | b'}'))
+                    || (flow && self.dialect >= Dialect::Rc5 && matches!(self.byte(1), b',' | b']' | b'}'))
             }
             b'?' => flow && ends_word(self.bytes, self.at + 1),
             _ => flow,

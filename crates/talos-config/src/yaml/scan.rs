@@ -23,6 +23,12 @@ struct Candidate {
     required: bool,
     token: usize,
     mark: Mark,
+    /// Whether this flow level ever had one.
+    used: bool,
+    /// Lost by the library of Talos 1.12: it does not wait for the `:`, and may find the token gone.
+    lost: bool,
+    /// The token that opened this flow level.
+    opened_by: usize,
 }
 
 /// The last token, as far as later ones depend on it.
@@ -134,6 +140,11 @@ impl<'a> Scanner<'a> {
         Ok(false)
     }
 
+    /// Whether a candidate before this one keeps all tokens from being taken.
+    fn is_held(&self, level: usize) -> bool {
+        self.candidates[..level].iter().any(|c| c.open && !c.lost && self.in_reach(c))
+    }
+
     fn in_reach(&self, candidate: &Candidate) -> bool {
         candidate.mark.line == self.line
             && (self.dialect != Dialect::Rc3 || self.column() - candidate.mark.column <= KEY_LENGTH)
@@ -236,8 +247,9 @@ impl<'a> Scanner<'a> {
             self.push(Tok::StreamEnd, self.mark());
             return Ok(());
         }
+        let from = self.mark();
         self.to_next_token();
-        self.unroll(i64::from(self.column()));
+        self.unroll(i64::from(self.column()), from);
         self.broken = false;
         let last = self.last;
         self.last = Last::Other;
@@ -324,7 +336,7 @@ impl<'a> Scanner<'a> {
 
     /// What a directive, a document marker and the end do to everything that is open.
     fn leave_blocks(&mut self) -> Result<()> {
-        self.unroll(-1);
+        self.unroll(-1, self.mark());
         self.close_candidate()?;
         self.key_allowed = false;
         Ok(())
@@ -335,7 +347,8 @@ impl<'a> Scanner<'a> {
         if self.candidates.len() > self.depth {
             return Err(ReadError::TooDeep { pos: self.mark().pos(), limit: self.depth });
         }
-        self.candidates.push(Candidate::default());
+        let opened_by = self.taken + self.queue.len();
+        self.candidates.push(Candidate { opened_by, ..Candidate::default() });
         self.key_allowed = true;
         self.last = last;
         self.push_sign(tok, 1);
@@ -345,8 +358,15 @@ impl<'a> Scanner<'a> {
     fn fetch_flow_end(&mut self, tok: Tok<'a>) -> Result<()> {
         self.close_candidate()?;
         if self.flow() {
-            self.candidates.pop();
-            self.lowest = self.lowest.min(self.candidates.len() - 1);
+            let inner = self.candidates.pop().unwrap_or_default();
+            let top = self.candidates.len() - 1;
+            self.lowest = self.lowest.min(top);
+            let outer = &mut self.candidates[top];
+            outer.lost |= self.dialect == Dialect::Rc3
+                && outer.open
+                && outer.token == inner.opened_by
+                && !inner.used
+                && self.taken + self.queue.len() > outer.token + 1;
         }
         self.key_allowed = false;
         self.push_sign(tok, 1);
@@ -390,6 +410,9 @@ impl<'a> Scanner<'a> {
         let top = self.candidates.len() - 1;
         let candidate = self.candidates[top];
         if candidate.open && self.in_reach(&candidate) {
+            if candidate.lost && !self.is_held(top) {
+                return Err(ReadError::Refused { pos: candidate.mark.pos(), what: Refusal::LostKey });
+            }
             let column = i64::from(candidate.mark.column);
             let opens = !self.flow() && self.indent < column;
             if opens {
@@ -406,10 +429,7 @@ impl<'a> Scanner<'a> {
             if candidate.open && candidate.required {
                 return Err(syntax(candidate.mark, Problem::NoColon));
             }
-            if self.dialect == Dialect::Rc4
-                && self.line == 0
-                && matches!(last, Last::Bracket | Last::Brace)
-            {
+            if self.dialect == Dialect::Rc4 && self.line == 0 && matches!(last, Last::Bracket | Last::Brace) {
                 return Err(ReadError::Refused { pos: self.mark().pos(), what: Refusal::NoKeyInFlow });
             }
             if !self.flow() {
@@ -434,8 +454,15 @@ impl<'a> Scanner<'a> {
         let mark = self.mark();
         let required = !self.flow() && self.indent == i64::from(mark.column);
         let top = self.candidates.len() - 1;
-        self.candidates[top] =
-            Candidate { open: true, required, token: self.taken + self.queue.len(), mark };
+        self.candidates[top] = Candidate {
+            open: true,
+            required,
+            token: self.taken + self.queue.len(),
+            mark,
+            used: true,
+            lost: false,
+            ..self.candidates[top]
+        };
         self.lowest = self.lowest.min(top);
         Ok(())
     }
@@ -469,13 +496,13 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Ends the block collections that are deeper than a column.
-    fn unroll(&mut self, column: i64) {
+    /// Ends the block collections that are deeper than a column, all at one place.
+    fn unroll(&mut self, column: i64, end: Mark) {
         if self.flow() {
             return;
         }
         while self.indent > column {
-            self.push(Tok::BlockEnd, self.mark());
+            self.push(Tok::BlockEnd, end);
             self.indent = self.indents.pop().unwrap_or(-1);
         }
     }

@@ -32,7 +32,8 @@ impl<'a> Scanner<'a> {
         let alias = self.byte(0) == b'*';
         self.at += 1;
         let from = self.at;
-        while self.byte(0).is_ascii_graphic() && !matches!(self.byte(0), b':' | b',' | b'[' | b']' | b'{' | b'}')
+        while self.byte(0).is_ascii_graphic()
+            && !matches!(self.byte(0), b':' | b',' | b'[' | b']' | b'{' | b'}')
         {
             self.at += 1;
         }
@@ -111,9 +112,7 @@ impl<'a> Scanner<'a> {
             None => Ok(Cow::Borrowed(&self.text[from..self.at])),
             Some(bytes) => match String::from_utf8(bytes) {
                 Ok(text) => Ok(Cow::Owned(text)),
-                Err(_) => {
-                    Err(ReadError::Refused { pos: self.mark().pos(), what: Refusal::TagNotText })
-                }
+                Err(_) => Err(ReadError::Refused { pos: self.mark().pos(), what: Refusal::TagNotText }),
             },
         }
     }

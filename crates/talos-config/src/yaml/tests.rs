@@ -76,13 +76,19 @@ fn limits_refuse_quickly() {
     let deep = "[".repeat(100_000);
     assert!(read_stream(deep.as_bytes(), Dialect::default(), &Limits::default()).is_err());
     let large = "a: b\n".repeat(1_000_000);
-    assert!(matches!(read_stream(large.as_bytes(), Dialect::default(), &Limits::default()), Err(ReadError::TooLarge { .. })));
+    assert!(matches!(
+        read_stream(large.as_bytes(), Dialect::default(), &Limits::default()),
+        Err(ReadError::TooLarge { .. })
+    ));
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for i in 1..30 {
         let items = vec![format!("*a{}", i - 1); 10].join(", ");
         bomb.push_str(&format!("a{i}: &a{i} [{items}]\n"));
     }
-    assert!(matches!(read_stream(bomb.as_bytes(), Dialect::default(), &Limits::default()), Err(ReadError::AliasBudget { .. })));
+    assert!(matches!(
+        read_stream(bomb.as_bytes(), Dialect::default(), &Limits::default()),
+        Err(ReadError::AliasBudget { .. })
+    ));
     assert!(start.elapsed().as_millis() < 1000, "{:?}", start.elapsed());
 }
 

@@ -31,19 +31,134 @@ impl Random {
 }
 
 const WORDS: &[&str] = &[
-    "a", "b", "key", "1", "0x1f", "~", "null", "true", "é", "x y", "a#b", "a:b", "-1", "10.0.0.1/8", "?x", "-x", ":x",
-    "a'b", "a\"b", "ключ", "\u{1F600}", "<<", "=", "a,b", "a]", "1:30", "a?b", "x: ", "\\", "%a", "a\u{a0}b",
+    "a",
+    "b",
+    "key",
+    "1",
+    "0x1f",
+    "~",
+    "null",
+    "true",
+    "é",
+    "x y",
+    "a#b",
+    "a:b",
+    "-1",
+    "10.0.0.1/8",
+    "?x",
+    "-x",
+    ":x",
+    "a'b",
+    "a\"b",
+    "ключ",
+    "\u{1F600}",
+    "<<",
+    "=",
+    "a,b",
+    "a]",
+    "1:30",
+    "a?b",
+    "x: ",
+    "\\",
+    "%a",
+    "a\u{a0}b",
 ];
 
-const BREAKS: &[&str] = &["\n", "\n", "\n", "\n", "\n", "\r\n", "\r", "\n\n", "\u{85}", "\u{2028}", "\u{2029}", "\n \n"];
+const BREAKS: &[&str] =
+    &["\n", "\n", "\n", "\n", "\n", "\r\n", "\r", "\n\n", "\u{85}", "\u{2028}", "\u{2029}", "\n \n"];
 
 const FRAGMENTS: &[&str] = &[
-    "a", "b", "c", " ", " ", " ", "  ", "\t", "\n", "\n", "\n", "\n ", "\n  ", "\n\t", ":", ": ", ":\n", "- ", "-", "-\n",
-    "? ", "?", "[", "]", "{", "}", ",", ", ", "&a ", "&a", "*a", "*a ", "*b", "!", "! ", "!t ", "!!str ", "!<x> ", "!e!t ",
-    "|", "|\n", ">\n", "|-\n", "|+\n", "|2\n", ">1\n", "'", "'", "\"", "\"", "\\", "\\n", "\\\n", "#", " #", "# c\n",
-    "---", "---\n", "\n---\n", "\n--- ", "...", "\n...\n", "%YAML 1.1\n", "%TAG !e! x\n", "%", "@", "`", "\r\n", "\r",
-    "\u{85}", "\u{2028}", "\u{a0}", "é", "\u{7f}", "\u{80}", "\u{feff}", "a: b", "a: b\n", "- a\n", "'a'", "\"a\"", "[a]",
-    "{a: b}", "[:", ":]", "::", "<<", "\\x41", "\\u", "~", "\u{1F600}",
+    "a",
+    "b",
+    "c",
+    " ",
+    " ",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\n",
+    "\n",
+    "\n ",
+    "\n  ",
+    "\n\t",
+    ":",
+    ": ",
+    ":\n",
+    "- ",
+    "-",
+    "-\n",
+    "? ",
+    "?",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ", ",
+    "&a ",
+    "&a",
+    "*a",
+    "*a ",
+    "*b",
+    "!",
+    "! ",
+    "!t ",
+    "!!str ",
+    "!<x> ",
+    "!e!t ",
+    "|",
+    "|\n",
+    ">\n",
+    "|-\n",
+    "|+\n",
+    "|2\n",
+    ">1\n",
+    "'",
+    "'",
+    "\"",
+    "\"",
+    "\\",
+    "\\n",
+    "\\\n",
+    "#",
+    " #",
+    "# c\n",
+    "---",
+    "---\n",
+    "\n---\n",
+    "\n--- ",
+    "...",
+    "\n...\n",
+    "%YAML 1.1\n",
+    "%TAG !e! x\n",
+    "%",
+    "@",
+    "`",
+    "\r\n",
+    "\r",
+    "\u{85}",
+    "\u{2028}",
+    "\u{a0}",
+    "é",
+    "\u{7f}",
+    "\u{80}",
+    "\u{feff}",
+    "a: b",
+    "a: b\n",
+    "- a\n",
+    "'a'",
+    "\"a\"",
+    "[a]",
+    "{a: b}",
+    "[:",
+    ":]",
+    "::",
+    "<<",
+    "\\x41",
+    "\\u",
+    "~",
+    "\u{1F600}",
 ];
 
 /// A few documents to damage.
@@ -169,8 +284,16 @@ impl Writer<'_> {
     fn directives(&mut self) {
         for _ in 0..1 + self.random.below(2) {
             let line = self.random.pick(&[
-                "%YAML 1.1", "%YAML 1.2", "%TAG !e! tag:e,2000:", "%TAG ! tag:x:", "%TAG !! !y", "%YAML 1.1 # c", "%FOO a",
-                "%TAG\t!e!\t!z", "%TAG !e! a{b", "%TAG !e! a%41",
+                "%YAML 1.1",
+                "%YAML 1.2",
+                "%TAG !e! tag:e,2000:",
+                "%TAG ! tag:x:",
+                "%TAG !! !y",
+                "%YAML 1.1 # c",
+                "%FOO a",
+                "%TAG\t!e!\t!z",
+                "%TAG !e! a{b",
+                "%TAG !e! a%41",
             ]);
             self.out.push_str(line);
             self.line_end();
@@ -186,7 +309,16 @@ impl Writer<'_> {
         let text = if self.odd { self.random.pick(BREAKS) } else { "\n" };
         self.out.push_str(text);
         if self.random.once_in(10) {
-            let line = self.random.pick(&["\n", "# c\n", "  # c\n", "\t# c\n", " \n", "\t\n", "   \n", "# c\n\t# d\n"]);
+            let line = self.random.pick(&[
+                "\n",
+                "# c\n",
+                "  # c\n",
+                "\t# c\n",
+                " \n",
+                "\t\n",
+                "   \n",
+                "# c\n\t# d\n",
+            ]);
             self.out.push_str(line);
         }
     }
@@ -213,7 +345,8 @@ impl Writer<'_> {
     fn properties(&mut self) {
         if self.random.once_in(8) {
             let tag = self.random.pick(&[
-                "!t", "!!str", "!!int", "!", "!<x>", "!<!>", "!e!a", "!a%41", "!a,b", "![x", "!<a{b>", "!!", "!t%C3%A9",
+                "!t", "!!str", "!!int", "!", "!<x>", "!<!>", "!e!a", "!a%41", "!a,b", "![x", "!<a{b>", "!!",
+                "!t%C3%A9",
             ]);
             self.out.push_str(tag);
             self.blank();
@@ -282,7 +415,11 @@ impl Writer<'_> {
                 self.indent(indent);
             } else {
                 self.properties();
-                if self.random.once_in(12) { self.flow(depth + 2) } else { self.scalar(indent) }
+                if self.random.once_in(12) {
+                    self.flow(depth + 2)
+                } else {
+                    self.scalar(indent)
+                }
                 if self.odd && self.random.once_in(6) {
                     self.blank();
                 }
@@ -329,7 +466,8 @@ impl Writer<'_> {
 
     fn block_text(&mut self, indent: usize) {
         let header = self.random.pick(&[
-            "|", "|", ">", ">", "|-", ">-", "|+", ">+", "|2", ">1", "|+1", "|1-", "|0", "|9", "| # c", ">\t#c", "|#c", "| x",
+            "|", "|", ">", ">", "|-", ">-", "|+", ">+", "|2", ">1", "|+1", "|1-", "|0", "|9", "| # c",
+            ">\t#c", "|#c", "| x",
         ]);
         self.out.push_str(header);
         let text = if self.odd { self.random.pick(BREAKS) } else { "\n" };
@@ -342,7 +480,9 @@ impl Writer<'_> {
                 continue;
             }
             self.indent(column);
-            let text = self.random.pick(&["text", " more", "# x", "\ttab", "a: b", "- x", "---", "...", "é", "x  ", "'q"]);
+            let text = self
+                .random
+                .pick(&["text", " more", "# x", "\ttab", "a: b", "- x", "---", "...", "é", "x  ", "'q"]);
             self.out.push_str(text);
             let text = if self.odd { self.random.pick(BREAKS) } else { "\n" };
             self.out.push_str(text);
@@ -379,8 +519,23 @@ impl Writer<'_> {
             self.out.push_str(if plain { word } else { "w" });
             if quote == "\"" && self.random.once_in(3) {
                 let escape = self.random.pick(&[
-                    "\\n", "\\x41", "\\u00e9", "\\\n  ", "\\\\", "\\\"", "\\/", "\\'", "\\U0001F600", "\\ud83d", "\\ ", "\\\r\n",
-                    "\\q", "\\\u{85} ", "\\_", "\\L", "\\\n\n ",
+                    "\\n",
+                    "\\x41",
+                    "\\u00e9",
+                    "\\\n  ",
+                    "\\\\",
+                    "\\\"",
+                    "\\/",
+                    "\\'",
+                    "\\U0001F600",
+                    "\\ud83d",
+                    "\\ ",
+                    "\\\r\n",
+                    "\\q",
+                    "\\\u{85} ",
+                    "\\_",
+                    "\\L",
+                    "\\\n\n ",
                 ]);
                 self.out.push_str(escape);
             }
@@ -412,12 +567,21 @@ impl Writer<'_> {
                 self.out.push_str("? ");
             }
             self.properties();
-            if depth < 4 && self.random.once_in(5) { self.flow(depth + 1) } else if !self.random.once_in(12) { self.scalar(1) }
+            if depth < 4 && self.random.once_in(5) {
+                self.flow(depth + 1)
+            } else if !self.random.once_in(12) {
+                self.scalar(1)
+            }
             if !list || self.random.once_in(5) {
-                let colon = if self.odd { self.random.pick(&[":", ": ", ": ", " : ", ":\n ", ""]) } else { ": " };
+                let colon =
+                    if self.odd { self.random.pick(&[":", ": ", ": ", " : ", ":\n ", ""]) } else { ": " };
                 self.out.push_str(colon);
                 self.properties();
-                if depth < 4 && self.random.once_in(6) { self.flow(depth + 1) } else if !self.random.once_in(6) { self.scalar(1) }
+                if depth < 4 && self.random.once_in(6) {
+                    self.flow(depth + 1)
+                } else if !self.random.once_in(6) {
+                    self.scalar(1)
+                }
             }
             self.flow_gap();
             if i + 1 < count || self.random.once_in(6) {
