@@ -9,11 +9,11 @@ use crate::diff::diff;
 use crate::encode::{Damage, Encoder};
 use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
 use crate::merge::{Merger, Surprise};
-use crate::node::{Node, NodeKind, Pos, Style};
+use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer, segments};
-use crate::reader::{Limits, YamlDocument, read_stream};
 use crate::tables::{Shape, Tables};
 use crate::value::{Data, SourceId, Val};
+use crate::yaml::{Limits, YamlDocument, read_stream};
 
 /// How a stream is loaded.
 #[derive(Clone, Debug, Default)]
@@ -194,7 +194,7 @@ impl Loader<'_> {
     }
 
     fn read(&self, bytes: &[u8]) -> Result<Vec<YamlDocument>, ConfigError> {
-        Ok(read_stream(bytes, &self.options.limits)?)
+        Ok(read_stream(bytes, self.tables.dialect(), &self.options.limits)?)
     }
 }
 
@@ -492,6 +492,7 @@ impl Patch {
 pub(crate) fn text_node(text: &str, style: Style) -> Node {
     Node {
         pos: Pos::default(),
+        span: Span::default(),
         tag: None,
         anchor: None,
         kind: NodeKind::Scalar { text: text.to_owned(), style },

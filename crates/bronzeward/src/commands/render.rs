@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use bronzeward_compile::{compose, compose_each, compose_explained};
 use bronzeward_intent::{Findings, Intent, Name};
 use serde_json::{Value, json};
-use talos_config::{Config, Explained, Leaf, LeafValue, Origin, Rule};
+use talos_config::{Config, Dialect, Explained, Leaf, LeafValue, Limits, Origin, Rule};
 
 use crate::cli::{Cli, Render};
 use crate::context::{Clone, find_machine};
@@ -205,7 +205,7 @@ pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format:
 
 /// What talosctl can take of a fragment.
 fn render_patch(path: &str, bytes: &[u8]) -> Result<Exit> {
-    let documents = talos_config::read_stream(bytes, &talos_config::Limits::default())
+    let documents = talos_config::read_stream(bytes, Dialect::default(), &Limits::default())
         .map_err(|err| refuse(format!("{path}: {err}")))?;
     let mut out: Vec<u8> = Vec::new();
     for document in &documents {
