@@ -7,10 +7,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::iter;
 use std::num::NonZero;
 
+use bronzeward_intent::finding::Code;
 use bronzeward_intent::parallel::spread;
 use bronzeward_intent::{ClusterIntent, Finding, Findings, Intent, Name, Selection, canonical};
 use bronzeward_secrets::reference::TAG;
-use talos_config::{Config, ConfigError, Limits, MergeError, Options, Origin, Patch, Pos, SourceId, Tables};
+use talos_config::{
+    Config, ConfigError, Limits, MergeError, Options, Origin, Patch, Pos, SourceId, Tables, Unexpected,
+};
 
 use crate::pin::pin;
 use crate::plan::{PlannedReference, references_digest};
@@ -117,6 +120,7 @@ pub struct Composer<'a> {
     tables: Tables,
     patches: HashMap<(&'a str, u32), Patch>,
     levels: Vec<Level<'a>>,
+    explains: bool,
 }
 
 /// A configuration on the way: after the base and some fragments.
@@ -124,6 +128,8 @@ struct Level<'a> {
     /// The file that was put on last.
     path: &'a str,
     changed: bool,
+    /// What people do not expect of it, if the composer explains.
+    unexpected: Vec<Unexpected>,
     config: Config,
 }
 
@@ -138,7 +144,21 @@ impl<'a> Composer<'a> {
     pub fn new(intent: &'a Intent, cluster: &'a Name) -> Result<Self, Findings> {
         let of_cluster = intent.clusters.get(cluster).expect("BUG: a selection names a cluster that exists");
         let tables = tables(cluster, &of_cluster.cluster.contract)?;
-        Ok(Composer { cluster, of_cluster, tables, patches: HashMap::new(), levels: Vec::new() })
+        Ok(Composer {
+            cluster,
+            of_cluster,
+            tables,
+            patches: HashMap::new(),
+            levels: Vec::new(),
+            explains: false,
+        })
+    }
+
+    /// Also warns of what Talos' rules do that people do not expect: values that a fragment erased, kept or lost
+    /// against what it seems to say.
+    pub fn explaining(mut self) -> Self {
+        self.explains = true;
+        self
     }
 
     /// Composes one machine.
@@ -160,13 +180,18 @@ impl<'a> Composer<'a> {
             self.levels.push(level);
         }
         let mut warnings = Findings::default();
-        for level in self.levels.iter().filter(|level| !level.changed) {
-            let message = "The fragment changes nothing here";
-            let help = "stop selecting it, or correct it";
-            let top = bronzeward_intent::finding::TOP;
-            warnings.push(Finding::warning(level.path, top, codes::UNCHANGED, message, help));
-        }
         let sources: Vec<String> = sources.iter().map(|(path, _)| (*path).to_owned()).collect();
+        for level in &self.levels {
+            if !level.changed {
+                let message = "The fragment changes nothing here";
+                let help = "stop selecting it, or correct it";
+                let top = bronzeward_intent::finding::TOP;
+                warnings.push(Finding::warning(level.path, top, codes::UNCHANGED, message, help));
+            }
+            for what in &level.unexpected {
+                warnings.push(unexpected(level.path, what, &sources));
+            }
+        }
         let config = self.levels.last().expect("BUG: the base is a level").config.clone();
         let pinned = pin(self.cluster, self.of_cluster, &sources, config)?;
         let bytes = pinned.config.encode().map_err(|err| {
@@ -203,19 +228,34 @@ impl<'a> Composer<'a> {
         let Some(before) = self.levels.last() else {
             let config = Config::load(&self.tables, body, SourceId(0), &options())
                 .map_err(|err| config_finding(path, &err))?;
-            return Ok(Level { path, changed: true, config });
+            return Ok(Level { path, changed: true, unexpected: Vec::new(), config });
         };
         let mut config = before.config.clone();
         let patch = self.patches.get(&(path, place)).expect("BUG: every fragment was parsed");
-        let applied = config.apply(patch).map_err(|err| merge_finding(path, &err))?;
-        Ok(Level { path, changed: applied.changed, config })
+        let applied = match self.explains {
+            true => config.apply_explained(patch),
+            false => config.apply(patch).map(|applied| (applied, Vec::new())),
+        };
+        let (applied, unexpected) = applied.map_err(|err| merge_finding(path, &err))?;
+        Ok(Level { path, changed: applied.changed, unexpected, config })
     }
 }
 
+/// As [`compose`], and warns of what Talos' rules do that people do not expect: see [`Composer::explaining`].
+///
+/// # Errors
+/// Every finding that refuses.
+pub fn compose_explained(intent: &Intent, cluster: &Name, machine: &Name) -> Result<Composed, Findings> {
+    let selection = intent.selection(cluster, machine)?;
+    Composer::new(intent, cluster)?.explaining().compose(&selection, true)
+}
+
 /// Composes many machines, on every core, and hands over each as soon as it is done, in no certain order.
+/// `explaining`: see [`Composer::explaining`].
 pub fn compose_each(
     intent: &Intent,
     machines: &[(&Name, &Name)],
+    explaining: bool,
     done: &(dyn Fn(&Name, &Name, Result<Composed, Findings>) + Sync),
 ) {
     let mut selected: Vec<(&Name, &Name, Selection<'_>)> = Vec::new();
@@ -237,7 +277,8 @@ pub fn compose_each(
     spread(&chunks, |chunk| {
         for of_cluster in chunk.chunk_by(|a, b| a.0 == b.0) {
             let cluster = of_cluster[0].0;
-            let mut composer = Composer::new(intent, cluster);
+            let composer = Composer::new(intent, cluster);
+            let mut composer = composer.map(|c| if explaining { c.explaining() } else { c });
             for (_, machine, selection) in of_cluster {
                 let composed = match &mut composer {
                     Ok(composer) => composer.compose(selection, true),
@@ -260,6 +301,14 @@ pub fn check_patch(tables: &Tables, path: &str, body: &[u8]) -> Result<(), Findi
 fn config_finding(path: &str, err: &ConfigError) -> Finding {
     let pos = err.pos().unwrap_or(bronzeward_intent::finding::TOP);
     Finding::error(path, pos, codes::TALOS, without_place(&err.to_string(), pos), "")
+}
+
+fn unexpected(path: &str, what: &Unexpected, sources: &[String]) -> Finding {
+    let pos = what.patch.map_or(bronzeward_intent::finding::TOP, |origin| origin.pos);
+    let before = what.before.and_then(|origin| Some((sources.get(origin.source.0 as usize)?, origin.pos)));
+    let before = before.map(|(file, pos)| format!(" (it stood in {file}:{pos})")).unwrap_or_default();
+    let message = format!("{}:{}: {}{before}", what.document, what.pointer, what.kind);
+    Finding::warning(path, pos, Code(what.kind.code()), message, what.kind.way_out())
 }
 
 fn merge_finding(path: &str, err: &MergeError) -> Finding {

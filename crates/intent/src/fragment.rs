@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use talos_config::{Limits, Node, NodeKind, Pos, YamlDocument, read_stream};
+use talos_config::{Dialect, Limits, Node, NodeKind, Pos, YamlDocument, read_stream};
 
 use crate::ApiVersion;
 use crate::de::from_node;
@@ -148,7 +148,7 @@ fn documents(path: &str, bytes: &[u8]) -> Result<Vec<YamlDocument>, Finding> {
             "write the values, or a reference to a secret; a value for many machines stands in a fragment";
         Finding::error(path, pos, codes::TEMPLATE, message, help)
     };
-    let documents = read_stream(bytes, &Limits::default()).map_err(|err| {
+    let documents = read_stream(bytes, Dialect::default(), &Limits::default()).map_err(|err| {
         let near = err.pos().and_then(|pos| action_near(bytes, pos));
         near.map_or_else(|| unreadable(path, &err), action)
     })?;

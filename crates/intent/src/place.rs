@@ -1,6 +1,6 @@
 //! Where something stands in a file of ours: looked up again when there is a finding, so that types stay plain.
 
-use talos_config::{Limits, Node, Pos, read_stream};
+use talos_config::{Dialect, Limits, Node, Pos, read_stream};
 
 use crate::files::Files;
 use crate::finding::TOP;
@@ -8,7 +8,8 @@ use crate::finding::TOP;
 /// The place of what a path of keys (and, in a list, of element texts) names: the value of the last key when it is a
 /// scalar, else the key, else the list's element. As deep as it goes; the top of the file when nothing is there.
 pub(crate) fn place(files: &Files, path: &str, steps: &[&str]) -> Pos {
-    let documents = files.get(path).and_then(|bytes| read_stream(bytes, &Limits::default()).ok());
+    let documents =
+        files.get(path).and_then(|bytes| read_stream(bytes, Dialect::default(), &Limits::default()).ok());
     let root = documents.iter().flatten().find_map(|document| document.root.as_ref());
     let (mut found, mut node) = (TOP, root);
     for step in steps {

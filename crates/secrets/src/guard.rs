@@ -1,6 +1,6 @@
 //! The leak guard: no extracted value may stand anywhere else in what is about to be written.
 
-use talos_config::{Comment, Limits, Node, NodeKind, ReadError, anchors, comments, read_stream};
+use talos_config::{Comment, Dialect, Limits, Node, NodeKind, ReadError, anchors, comments, read_stream};
 
 use crate::reference::TAG;
 use crate::value::SecretValue;
@@ -24,7 +24,8 @@ pub struct Copy {
 /// [`ReadError`] when the text cannot be read; it was made here, so that is a mistake of ours.
 pub fn copies(text: &[u8], values: &[&SecretValue]) -> Result<Vec<Copy>, ReadError> {
     let mut found = Vec::new();
-    let documents = read_stream(text, &Limits { bytes: usize::MAX, ..Limits::default() })?;
+    let documents =
+        read_stream(text, Dialect::default(), &Limits { bytes: usize::MAX, ..Limits::default() })?;
     for (index, document) in documents.iter().enumerate() {
         let Some(root) = &document.root else { continue };
         let mut walk = Walk { values, found: &mut found };

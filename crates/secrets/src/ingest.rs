@@ -174,7 +174,7 @@ pub fn base_file(header: &bronzeward_intent::Base, sanitised: &[u8]) -> Vec<u8> 
 
 fn refuse_reserved(bytes: &[u8]) -> Result<(), IngestError> {
     let limits = Limits::default();
-    let documents = talos_config::read_stream(bytes, &limits)
+    let documents = talos_config::read_stream(bytes, talos_config::Dialect::default(), &limits)
         .map_err(|err| IngestError::Unreadable(ConfigError::from(err)))?;
     for document in &documents {
         let Some(root) = &document.root else { continue };

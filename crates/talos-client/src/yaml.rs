@@ -1,6 +1,6 @@
 //! A talosconfig as a tree that is wiped when it is dropped.
 
-use talos_config::{Limits, Node, NodeKind, Pos, ReadError, read_stream};
+use talos_config::{Dialect, Limits, Node, NodeKind, Pos, ReadError, read_stream};
 use zeroize::Zeroize;
 
 const LIMITS: Limits = Limits { bytes: 1 << 20, depth: 16, nodes: 20_000, alias_nodes: 20_000 };
@@ -54,7 +54,7 @@ fn wipe(node: &mut Node) {
 /// The one document of a text; none if it is empty.
 pub(crate) fn read(text: &str) -> Result<Option<Wiped>, YamlError> {
     let mut roots = Vec::new();
-    for document in read_stream(text.as_bytes(), &LIMITS)? {
+    for document in read_stream(text.as_bytes(), Dialect::default(), &LIMITS)? {
         roots.extend(document.root.map(|root| (document.pos, Wiped(root))));
     }
     if let Some((pos, _)) = roots.get(1) {

@@ -124,7 +124,7 @@ pub(crate) fn entry(base: &Shape) -> &Shape {
     }
 }
 
-/// Calls `f` for every scalar, reference and empty collection that is set.
+/// Calls `f` for every scalar, reference and empty collection that is set and printed.
 pub(crate) fn visit<'v>(
     tables: &'v Tables,
     val: &'v Val,
@@ -132,33 +132,59 @@ pub(crate) fn visit<'v>(
     path: &mut Vec<Step<'v>>,
     f: &mut Visit<'v, '_>,
 ) {
+    walk(tables, (val, shape), true, path, f);
+}
+
+/// Calls `f` for every scalar and reference that is set, whether or not it would be printed.
+pub(crate) fn visit_written<'v>(tables: &'v Tables, val: &'v Val, shape: &'v Shape, f: &mut Visit<'v, '_>) {
+    walk(tables, (val, shape), false, &mut Vec::new(), &mut |path, shape, val| {
+        let empty = match &val.data {
+            Data::List(_) | Data::Map(_) => true,
+            Data::Bytes(bytes) => bytes.is_empty(),
+            Data::Ptr(_) => false,
+            _ => val.is_go_zero(),
+        };
+        if !empty {
+            f(path, shape, val);
+        }
+    });
+}
+
+fn walk<'v>(
+    tables: &'v Tables,
+    (val, shape): (&'v Val, &'v Shape),
+    printed: bool,
+    path: &mut Vec<Step<'v>>,
+    f: &mut Visit<'v, '_>,
+) {
     match (&val.data, tables.base(shape)) {
         (Data::Zero, _) => {}
-        (Data::Ptr(inner), Shape::Ptr(s)) => visit(tables, inner, s, path, f),
+        (Data::Ptr(inner), Shape::Ptr(s)) => walk(tables, (inner, s), printed, path, f),
         (Data::List(items), base) if !items.is_empty() => {
             for (i, item) in items.iter().enumerate() {
                 path.push(Step::Index(i));
-                visit(tables, item, element(base), path, f);
+                walk(tables, (item, element(base)), printed, path, f);
                 path.pop();
             }
         }
         (Data::Map(entries), base) if !entries.is_empty() => {
             for (key, v) in entries.iter() {
                 path.push(Step::Key(key));
-                visit(tables, v, entry(base), path, f);
+                walk(tables, (v, entry(base)), printed, path, f);
                 path.pop();
             }
         }
         (Data::Struct(fields), base) => {
             let Some(s) = tables.as_struct(base) else { return };
             for (field, v) in s.fields.iter().zip(fields.iter()) {
-                if matches!(v.data, Data::Zero) || field.omitempty && v.is_omitted(&field.shape, tables) {
+                let dropped = || printed && field.omitempty && v.is_omitted(&field.shape, tables);
+                if matches!(v.data, Data::Zero) || dropped() {
                     continue;
                 }
                 if !field.inline {
                     path.push(Step::Key(&field.key));
                 }
-                visit(tables, v, &field.shape, path, f);
+                walk(tables, (v, &field.shape), printed, path, f);
                 if !field.inline {
                     path.pop();
                 }
@@ -464,7 +490,14 @@ pub(crate) fn leaves_of(tables: &Tables, doc: &Doc) -> Vec<Leaf> {
     leaves
 }
 
-fn leaf(tables: &Tables, doc: &Doc, path: &[Step<'_>], shape: &Shape, val: &Val, origin: Origin) -> Leaf {
+pub(crate) fn leaf(
+    tables: &Tables,
+    doc: &Doc,
+    path: &[Step<'_>],
+    shape: &Shape,
+    val: &Val,
+    origin: Origin,
+) -> Leaf {
     Leaf {
         document: doc.id(tables),
         pointer: pointer_of(path),

@@ -2,17 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::access::{Leaf, at, leaves_of};
+use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
 use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
 use crate::merge::{Merger, Surprise};
-use crate::node::{Node, NodeKind, Pos, Style};
+use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
-use crate::reader::{Limits, YamlDocument, read_stream};
 use crate::tables::{MissingDelete, PatchOrder, Shape, Tables};
 use crate::value::{Data, SourceId, Val};
+use crate::yaml::{Limits, YamlDocument, read_stream};
 
 /// How a stream is loaded.
 #[derive(Clone, Debug, Default)]
@@ -204,7 +204,7 @@ impl Loader<'_> {
     }
 
     fn read(&self, bytes: &[u8]) -> Result<Vec<YamlDocument>, ConfigError> {
-        Ok(read_stream(bytes, &self.options.limits)?)
+        Ok(read_stream(bytes, self.tables.dialect(), &self.options.limits)?)
     }
 }
 
@@ -297,10 +297,7 @@ impl Config {
 
     /// As [`Config::apply`], and gives what people do not expect of it, in the order in which it happened, with
     /// the document of each.
-    ///
-    /// # Errors
-    /// As [`Config::apply`].
-    pub fn apply_watched(
+    pub(crate) fn apply_watched(
         &mut self,
         patch: &Patch,
     ) -> Result<(Applied, Vec<(DocumentId, Surprise)>), MergeError> {
@@ -522,12 +519,27 @@ impl Patch {
         });
         docs.flat_map(|doc| leaves_of(&self.tables, doc))
     }
+
+    /// Every value that the patch writes and that is not a zero, whether or not it would be printed.
+    pub(crate) fn written(&self) -> Vec<Leaf> {
+        let mut written = Vec::new();
+        for step in &self.steps {
+            let Step::Merge(doc) = step else { continue };
+            visit_written(&self.tables, &doc.root, doc.shape(&self.tables), &mut |path, shape, val| {
+                if let Some(origin) = val.origin {
+                    written.push(leaf(&self.tables, doc, path, shape, val, origin));
+                }
+            });
+        }
+        written
+    }
 }
 
 /// A node that stands for a text, as if it had been written there.
 pub(crate) fn text_node(text: &str, style: Style) -> Node {
     Node {
         pos: Pos::default(),
+        span: Span::default(),
         tag: None,
         anchor: None,
         kind: NodeKind::Scalar { text: text.to_owned(), style },

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::codec::{self, Misfit};
 use crate::error::ConfigError;
+use crate::nearest::nearest;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::path::pointer;
 use crate::scalar::{Plain, old_bool, resolve};
@@ -133,9 +134,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn unknown_key(&self, key: &Node, name: &str, s: &Struct) -> ConfigError {
-        let close = s.keys.keys().filter(|k| k.eq_ignore_ascii_case(name)).min();
-        let hint = match close {
-            Some(k) => format!("; write {k:?}"),
+        let hint = match nearest(name, s.keys.keys().map(String::as_str)) {
+            Some(k) => format!("; did you mean {k:?}?"),
             None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
         };
         let path = if self.path.is_empty() { "The document".to_owned() } else { pointer(&self.path) };

@@ -3,13 +3,13 @@
 use thiserror::Error;
 
 use crate::node::Pos;
-use crate::reader::ReadError;
 use crate::value::{Origin, SourceId};
+use crate::yaml::ReadError;
 
 /// Why a configuration or a patch cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
-    /// The stream is not YAML that Talos and this reader read alike.
+    /// The stream cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// No document in the stream.

@@ -14,7 +14,7 @@
 //! - text that Talos' encoder would damage (see [`EncodeError::Lossy`]), keys above 128 bytes or with line breaks;
 //! - deletions in documents that do not exist, and whatever makes Talos crash (see [`MergeReason`]);
 //! - empty patches and JSON patches (RFC 6902);
-//! - YAML that its versions 1.1 and 1.2 read differently (see [`ReadError`]), and UTF-16.
+//! - what [`yaml::Refusal`] names, and what is beyond [`Limits`].
 //!
 //! Errors name keys, paths and places, never values; `Debug` forms of types that hold values do not show them.
 //!
@@ -39,26 +39,28 @@ mod diff;
 mod emit;
 mod encode;
 mod error;
+mod explain;
 mod merge;
+mod nearest;
 pub mod node;
 pub mod path;
-mod quirks;
-pub mod reader;
 mod scalar;
 mod secrets;
 pub mod tables;
 mod trail;
 mod url;
 mod value;
+pub mod yaml;
 
 pub use access::{AccessError, Found, Leaf, LeafValue, Resolved};
 pub use config::{Applied, Config, Options, Patch};
 pub use diff::{Change, ChangeKind, diff};
 pub use error::{ConfigError, EncodeError, MergeError, MergeReason, ResolveError};
-pub use merge::{Surprise, SurpriseKind};
-pub use node::{Node, NodeKind, Pos, Style};
+pub use explain::{ElementRule, Explained, Unexpected};
+pub use merge::SurpriseKind;
+pub use node::{Node, NodeKind, Pos, Span, Style};
 pub use path::{DocumentId, DocumentRef, Path, PathError};
-pub use reader::{Comment, Limits, ReadError, YamlDocument, anchors, comments, read_stream};
 pub use secrets::{OpaqueLeaf, SecretLeaf};
 pub use tables::{Tables, TablesError};
 pub use value::{FieldClass, Origin, Rule, SourceId};
+pub use yaml::{Comment, Dialect, Limits, ReadError, YamlDocument, anchors, comments, excerpt, read_stream};

@@ -36,11 +36,32 @@ pub enum Style {
     Folded,
 }
 
+/// Where a node stands in the source, in bytes; the end of a list or a mapping is the end of its last part. Nodes that
+/// were not read have an empty span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// Its first byte, tag and anchor included.
+    pub start: u32,
+    /// The first byte of its content.
+    pub body: u32,
+    /// The byte after it, quotes and brackets included.
+    pub end: u32,
+}
+
+impl Span {
+    /// The node's own source, if this is the text that it was read from.
+    pub fn of(self, text: &str) -> Option<&str> {
+        text.get(self.start as usize..self.end as usize)
+    }
+}
+
 /// One node of a document. Its `Debug` form shows structure and keys, never the text of a value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Node {
     /// Where the content of the node begins (after its tag and anchor).
     pub pos: Pos,
+    /// Its source.
+    pub span: Span,
     /// The tag after handles are resolved: `!local` stays so, `!!binary` is `tag:yaml.org,2002:binary`.
     pub tag: Option<String>,
     /// The name of the anchor that the node defines, without `&`.

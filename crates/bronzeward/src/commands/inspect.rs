@@ -1,7 +1,9 @@
 //! `check`, `plan`, `diff`: reading and computing, changing nothing.
 
+use std::sync::{Mutex, PoisonError};
+
 use anyhow::Result;
-use bronzeward_compile::compose::{self, compose};
+use bronzeward_compile::{compose, compose_each};
 use bronzeward_intent::finding::Severity;
 use bronzeward_intent::{Finding, Findings, Intent};
 use serde_json::{Value, json};
@@ -63,14 +65,17 @@ fn check_fragments(intent: &Intent, findings: &mut Findings) {
 
 /// Every machine is composed.
 fn check_machines(intent: &Intent, findings: &mut Findings) {
+    let mut machines = Vec::new();
     for (cluster, of_cluster) in &intent.clusters {
-        for machine in of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name)) {
-            match compose(intent, cluster, machine) {
-                Ok(composed) => findings.extend(composed.warnings),
-                Err(more) => findings.extend(more),
-            }
-        }
+        let assigned = of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name));
+        machines.extend(assigned.map(|machine| (cluster, machine)));
     }
+    let all = Mutex::new(findings);
+    compose_each(intent, &machines, true, &|_, _, composed| {
+        let more = composed.map_or_else(|refused| refused, |composed| composed.warnings);
+        all.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
+    });
+    let findings = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     single_approver(intent, findings);
 }
 

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use anyhow::{Context, Result};
-use bronzeward_compile::{compose, compose_each};
+use bronzeward_compile::{compose, compose_each, compose_explained};
 use bronzeward_intent::{Findings, Intent, Name};
 use serde_json::{Value, json};
-use talos_config::LeafValue;
+use talos_config::{Config, Dialect, Explained, Leaf, LeafValue, Limits, Origin, Rule};
 
 use crate::cli::{Cli, Render};
 use crate::context::{Clone, find_machine};
@@ -29,12 +29,20 @@ pub fn run(cli: &Cli, args: &Render) -> Result<Exit> {
         return all(&intent, folder, cli.format);
     }
     let (cluster, machine) = find_machine(&intent, args.machine.as_deref().unwrap_or_default())?;
-    let composed = compose(&intent, &cluster, &machine).map_err(|findings| refuse(findings.to_string()))?;
+    let composed = match args.explain {
+        true => compose_explained(&intent, &cluster, &machine),
+        false => compose(&intent, &cluster, &machine),
+    };
+    let composed = composed.map_err(|findings| refuse(findings.to_string()))?;
     for warning in composed.warnings.iter() {
         output::complain(&format!("warning: {warning}"));
     }
     if args.explain {
-        explain(&composed, cli.format);
+        let place = |origin| {
+            let (file, pos) = composed.place(origin);
+            format!("{file}:{pos}")
+        };
+        explain(&composed.config, &place, cli.format);
         return Ok(Exit::Fine);
     }
     if let Some(file) = &args.output {
@@ -71,7 +79,7 @@ fn all(intent: &Intent, folder: &Path, format: Format) -> Result<Exit> {
     }
     let tally = Mutex::new(Tally::default());
     let counted = || tally.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    compose_each(intent, &machines, &|cluster, machine, composed| {
+    compose_each(intent, &machines, false, &|cluster, machine, composed| {
         let file = folder.join(cluster.as_str()).join(format!("{machine}.yaml"));
         let written = match &composed {
             Ok(composed) => fs::write(&file, &composed.bytes),
@@ -149,38 +157,55 @@ fn strangers(intent: &Intent, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-fn explain(composed: &bronzeward_compile::Composed, format: Format) {
+/// Prints every value with its provenance.
+pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format: Format) {
+    let secret = |leaf: &Leaf| {
+        config.tables().is_redacted(&leaf.document.kind, &talos_config::path::segments(&leaf.pointer))
+    };
     let mut rows = Vec::new();
-    for leaf in composed.config.leaves() {
-        let (file, pos) = composed.place(leaf.origin);
-        let overrode = leaf.overrode.map(|origin| {
-            let (file, pos) = composed.place(origin);
-            format!("{file}:{pos}")
-        });
-        let value = match leaf.value {
-            LeafValue::Text(text) => text,
+    for Explained { leaf, element } in config.explain() {
+        let path = format!("{}:{}", leaf.document, leaf.pointer);
+        let value = match &leaf.value {
+            LeafValue::Text(_) if secret(&leaf) => "<redacted>".to_owned(),
+            LeafValue::Text(text) => text.clone(),
             LeafValue::Opaque(reference) => format!("<redacted:{reference}>"),
             LeafValue::Empty => "(empty)".to_owned(),
         };
-        rows.push((format!("{}:{}", leaf.document, leaf.pointer), value, format!("{file}:{pos}"), overrode));
+        let rule = match leaf.rule {
+            Rule::Replaced => "replaced",
+            Rule::Appended => "appended",
+            _ => "set",
+        };
+        let element = element.filter(|_| leaf.rule != Rule::Appended).map(|rule| rule.to_string());
+        let overrode = leaf.overrode.map(place);
+        if format == Format::Json {
+            rows.push(json!({
+                "path": path, "value": value, "from": place(leaf.origin), "overrode": overrode,
+                "rule": rule, "element": element,
+            }));
+            continue;
+        }
+        let mut how = match overrode {
+            Some(overrode) => format!("{}, over {overrode}", place(leaf.origin)),
+            None => place(leaf.origin),
+        };
+        if rule == "appended" {
+            how.push_str(", appended");
+        }
+        if let Some(element) = element {
+            how.push_str(&format!(", {element}"));
+        }
+        let value: String = value.chars().map(|c| if c.is_control() { '␤' } else { c }).take(80).collect();
+        output::line(&format!("{path}  {value}  ({how})"));
     }
     if format == Format::Json {
-        let rows: Vec<Value> = rows
-            .iter()
-            .map(|(path, value, from, over)| json!({"path": path, "value": value, "from": from, "overrode": over}))
-            .collect();
-        return output::json(&rows);
-    }
-    for (path, value, from, overrode) in rows {
-        let overrode = overrode.map(|place| format!(", over {place}")).unwrap_or_default();
-        let value: String = value.chars().map(|c| if c.is_control() { '␤' } else { c }).take(80).collect();
-        output::line(&format!("{path}  {value}  ({from}{overrode})"));
+        output::json(&rows);
     }
 }
 
 /// What talosctl can take of a fragment.
 fn render_patch(path: &str, bytes: &[u8]) -> Result<Exit> {
-    let documents = talos_config::read_stream(bytes, &talos_config::Limits::default())
+    let documents = talos_config::read_stream(bytes, Dialect::default(), &Limits::default())
         .map_err(|err| refuse(format!("{path}: {err}")))?;
     let mut out: Vec<u8> = Vec::new();
     for document in &documents {

@@ -12,7 +12,8 @@ use crate::tables::{Body, Codec, Merge, Refused, Shape, Struct, Tables, ZeroMerg
 use crate::trail::{Step, segments_of};
 use crate::value::{Data, Entries, Origin, Rule, Val, ZERO};
 
-pub use surprise::{Surprise, SurpriseKind};
+pub(crate) use surprise::Surprise;
+pub use surprise::SurpriseKind;
 
 /// What went wrong, and where below the value that was merged.
 pub(crate) struct Failure {
@@ -36,11 +37,13 @@ pub(crate) struct Merger<'a> {
     path: Vec<Step<'a>>,
     /// What people do not expect, noted only when somebody wants to know.
     surprises: Option<Vec<Surprise>>,
+    /// Where the innermost part of the patch on the way was written.
+    near: Option<Origin>,
 }
 
 impl<'a> Merger<'a> {
     pub fn new(tables: &'a Tables, watched: bool) -> Self {
-        Merger { tables, path: Vec::new(), surprises: watched.then(Vec::new) }
+        Merger { tables, path: Vec::new(), surprises: watched.then(Vec::new), near: None }
     }
 
     /// Merges `right` into `left`, both roots of documents of one kind. Gives the surprises that were noted.
@@ -149,6 +152,7 @@ impl<'a> Merger<'a> {
         if rights.is_empty() && skipped(zero, left) {
             return Ok(());
         }
+        self.near = right.origin.or(self.near);
         let Some(fields) = left.fields_mut(s.fields.len()) else { return Ok(()) };
         for (i, (field, l)) in s.fields.iter().zip(fields).enumerate() {
             let r = rights.get(i).unwrap_or(&ZERO);

@@ -7,7 +7,7 @@ use super::Merger;
 
 /// A rule of Talos' merge that worked against what the patch says, or did more than it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Surprise {
+pub(crate) struct Surprise {
     /// What happened.
     pub kind: SurpriseKind,
     /// Keys and indexes from the document's root to the value, unescaped.
@@ -30,13 +30,15 @@ pub enum SurpriseKind {
     NullKept,
     /// The list now holds two equal elements, since lists are appended.
     Repeated,
+    /// A value of the patch is not in the result, for none of the other reasons.
+    Lost,
 }
 
 impl Merger<'_> {
     fn note(&mut self, kind: SurpriseKind, patch: Option<Origin>, before: Option<Origin>) {
         let segments = segments_of(&self.path);
         if let Some(surprises) = &mut self.surprises {
-            surprises.push(Surprise { kind, segments, patch, before });
+            surprises.push(Surprise { kind, segments, patch: patch.or(self.near), before });
         }
     }
 

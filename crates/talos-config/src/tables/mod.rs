@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use thiserror::Error;
 
 use crate::secrets::Pattern;
+use crate::yaml::Dialect;
 
 pub(crate) use switches::{MissingDelete, OldQuote, PatchOrder, Switches, Unquoted};
 
@@ -255,6 +256,15 @@ impl Tables {
     /// The Talos minor that the tables describe, as `1.13`.
     pub fn minor(&self) -> &str {
         &self.0.minor
+    }
+
+    /// How this minor reads YAML.
+    pub fn dialect(&self) -> Dialect {
+        match self.0.switches.yaml.as_str() {
+            "rc.3" => Dialect::Rc3,
+            "rc.4" => Dialect::Rc4,
+            _ => Dialect::Rc5,
+        }
     }
 
     /// The exact version of Talos' library that the tables were made from.

@@ -1,9 +1,10 @@
 use std::time::Instant;
 
 use super::*;
+use crate::node::{NodeKind, Style};
 
 fn one(text: &str) -> Node {
-    read_stream(text.as_bytes(), &Limits::default()).unwrap().remove(0).root.unwrap()
+    read_stream(text.as_bytes(), Dialect::default(), &Limits::default()).unwrap().remove(0).root.unwrap()
 }
 
 #[test]
@@ -20,7 +21,7 @@ fn positions_tags_and_styles() {
 #[test]
 fn spans_cover_the_stream() {
     let text = "# head\na: 1\n---\nb: 2\n...\n# tail\n---\nnull\n---\nc: 3";
-    let docs = read_stream(text.as_bytes(), &Limits::default()).unwrap();
+    let docs = read_stream(text.as_bytes(), Dialect::default(), &Limits::default()).unwrap();
     assert_eq!(docs.len(), 4);
     assert_eq!(docs.iter().map(|d| &text[d.span.clone()]).collect::<String>(), text);
     assert!(docs[2].root.is_none());
@@ -31,7 +32,7 @@ fn spans_cover_the_stream() {
 #[test]
 fn byte_order_mark_and_crlf() {
     let text = "\u{feff}a: 1\r\nb: 2\r\n";
-    let docs = read_stream(text.as_bytes(), &Limits::default()).unwrap();
+    let docs = read_stream(text.as_bytes(), Dialect::default(), &Limits::default()).unwrap();
     assert_eq!(docs[0].span, 0..text.len());
     assert_eq!(docs[0].root.as_ref().unwrap().get("b").unwrap().text(), Some("2"));
 }
@@ -65,7 +66,7 @@ fn what_talos_reads_differently_is_refused() {
         "a: *x\n",
         "&a [*a]",
     ] {
-        assert!(read_stream(text.as_bytes(), &Limits::default()).is_err(), "{text:?}");
+        assert!(read_stream(text.as_bytes(), Dialect::default(), &Limits::default()).is_err(), "{text:?}");
     }
 }
 
@@ -73,15 +74,21 @@ fn what_talos_reads_differently_is_refused() {
 fn limits_refuse_quickly() {
     let start = Instant::now();
     let deep = "[".repeat(100_000);
-    assert!(read_stream(deep.as_bytes(), &Limits::default()).is_err());
+    assert!(read_stream(deep.as_bytes(), Dialect::default(), &Limits::default()).is_err());
     let large = "a: b\n".repeat(1_000_000);
-    assert!(matches!(read_stream(large.as_bytes(), &Limits::default()), Err(ReadError::TooLarge { .. })));
+    assert!(matches!(
+        read_stream(large.as_bytes(), Dialect::default(), &Limits::default()),
+        Err(ReadError::TooLarge { .. })
+    ));
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
     for i in 1..30 {
         let items = vec![format!("*a{}", i - 1); 10].join(", ");
         bomb.push_str(&format!("a{i}: &a{i} [{items}]\n"));
     }
-    assert!(matches!(read_stream(bomb.as_bytes(), &Limits::default()), Err(ReadError::AliasBudget { .. })));
+    assert!(matches!(
+        read_stream(bomb.as_bytes(), Dialect::default(), &Limits::default()),
+        Err(ReadError::AliasBudget { .. })
+    ));
     assert!(start.elapsed().as_millis() < 1000, "{:?}", start.elapsed());
 }
 

@@ -1,0 +1,80 @@
+//! The tokens between the scanner and the tree.
+
+use std::borrow::Cow;
+
+use crate::node::{Pos, Style};
+
+/// A place in the text: byte, line and column, all from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub at: u32,
+    pub line: u32,
+    pub column: u32,
+}
+
+impl Mark {
+    pub fn pos(self) -> Pos {
+        Pos { line: self.line + 1, column: self.column + 1 }
+    }
+
+    /// The place some ASCII characters further on the same line.
+    pub fn after(self, count: u32) -> Mark {
+        Mark { at: self.at + count, line: self.line, column: self.column + count }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Tok<'a> {
+    StreamEnd,
+    DocumentStart,
+    DocumentEnd,
+    /// `%YAML`; whether it is 1.1.
+    Version(bool),
+    /// `%TAG`
+    TagDirective {
+        handle: &'a str,
+        prefix: Cow<'a, str>,
+    },
+    BlockSequence,
+    BlockMapping,
+    BlockEnd,
+    FlowSequence,
+    FlowMapping,
+    FlowSequenceEnd,
+    FlowMappingEnd,
+    /// `-`
+    Entry,
+    /// `,`
+    Comma,
+    Key,
+    Value,
+    Alias(&'a str),
+    Anchor(&'a str),
+    /// An empty handle means that the suffix is the whole tag.
+    Tag {
+        handle: &'a str,
+        suffix: Cow<'a, str>,
+    },
+    Scalar {
+        text: Cow<'a, str>,
+        style: Style,
+    },
+}
+
+/// What stands before a token that turned out to begin a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Before {
+    #[default]
+    Nothing,
+    Key,
+    MappingAndKey,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Token<'a> {
+    pub tok: Tok<'a>,
+    pub start: Mark,
+    /// The byte after the token.
+    pub end: u32,
+    pub before: Before,
+}
