@@ -26,6 +26,8 @@ enum Scalar<'a> {
     Null,
     Plain(Plain, &'a str),
     Quoted(&'a str),
+    /// Text with a tag of which Talos takes no notice: nothing but text.
+    Foreign(&'a str),
 }
 
 impl<'a> Decoder<'a> {
@@ -155,13 +157,23 @@ impl<'a> Decoder<'a> {
     fn plain_tag(&self, node: &Node, allowed: &str) -> Result<()> {
         match node.tag.as_deref() {
             None => Ok(()),
-            Some(tag) if tag == allowed => Ok(()),
+            Some(tag) if tag == allowed || self.is_foreign(tag) => Ok(()),
             Some(_) => Err(self.not_handled(node.pos, "a tag", "remove the tag")),
         }
     }
 
+    /// Whether Talos takes no notice of a tag. Where references are used, a tag may be a misspelt one.
+    fn is_foreign(&self, tag: &str) -> bool {
+        const KNOWN: [&str; 9] =
+            ["null", "bool", "str", "int", "float", "timestamp", "binary", "merge", "seq"];
+        match tag.strip_prefix("tag:yaml.org,2002:") {
+            Some(name) => self.opaque.is_none() && !KNOWN.contains(&name) && name != "map",
+            None => tag == "!" || self.opaque.is_none(),
+        }
+    }
+
     fn wrong(&self, node: &Node, expected: &str) -> ConfigError {
-        if matches!(&node.kind, NodeKind::Scalar { text, style: Style::Plain } if text == "<<") {
+        if is_merge_key(node) {
             return self.not_handled(node.pos, "an unquoted '<<'", "quote it");
         }
         ConfigError::WrongType {
@@ -250,7 +262,7 @@ impl<'a> Decoder<'a> {
             }
             _ => match self.scalar(node)? {
                 Scalar::Null => Ok(Data::Zero),
-                Scalar::Quoted(text) => Ok(Data::Text(text.into())),
+                Scalar::Quoted(text) | Scalar::Foreign(text) => Ok(Data::Text(text.into())),
                 Scalar::Plain(plain, text) => match plain {
                     Plain::Null => Ok(Data::Zero),
                     Plain::Bool(b) => Ok(Data::Bool(b)),
@@ -273,6 +285,7 @@ impl<'a> Decoder<'a> {
         let plain = match node.tag.as_deref() {
             None if *style == Style::Plain => resolve(text),
             None | Some("tag:yaml.org,2002:str") => return Ok(Scalar::Quoted(text)),
+            Some(tag) if self.is_foreign(tag) => return Ok(Scalar::Foreign(text)),
             Some(tag) => tagged(tag, text, *style)
                 .ok_or_else(|| self.not_handled(node.pos, "a tag", "remove the tag"))?,
         };
@@ -294,7 +307,7 @@ impl<'a> Decoder<'a> {
             Scalar::Plain(Plain::Timestamp, _) if !self.tables.0.switches.timestamp_text => {
                 Err(self.misfit(node, "quotes around what looks like a date"))
             }
-            Scalar::Plain(_, text) | Scalar::Quoted(text) => Ok(text),
+            Scalar::Plain(_, text) | Scalar::Quoted(text) | Scalar::Foreign(text) => Ok(text),
         }
     }
 
@@ -320,6 +333,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn misfit(&self, node: &Node, expected: &str) -> ConfigError {
+        if is_merge_key(node) {
+            return self.not_handled(node.pos, "an unquoted '<<'", "quote it");
+        }
         ConfigError::Value { pos: node.pos, path: self.here(), expected: expected.to_owned() }
     }
 
@@ -409,6 +425,10 @@ impl<'a> Decoder<'a> {
             }
         }
     }
+}
+
+fn is_merge_key(node: &Node) -> bool {
+    matches!(&node.kind, NodeKind::Scalar { text, style: Style::Plain } if text == "<<")
 }
 
 /// The meaning of a plain scalar with a tag that says no more than the scalar itself.

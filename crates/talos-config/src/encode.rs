@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::codec::{disk_size_text, text_of};
-use crate::emit::{Quote, Writer, quote, risky, sorted};
+use crate::emit::{Quote, Writer, has_raw_break, quote, risky, sorted};
 use crate::scalar::format_float;
 use crate::tables::{Body, Codec, Shape, Struct, Tables};
 use crate::trail::{Step, segments_of};
@@ -67,7 +67,13 @@ static TEXT: Shape = Shape::Text;
 
 impl<'a> Encoder<'a> {
     pub fn new(tables: &'a Tables, tag: &'a str, out: String) -> Self {
-        Encoder { tables, tag, writer: Writer::new(&tables.0.switches, out), path: Vec::new(), risks: Vec::new() }
+        Encoder {
+            tables,
+            tag,
+            writer: Writer::new(&tables.0.switches, out),
+            path: Vec::new(),
+            risks: Vec::new(),
+        }
     }
 
     /// Prints the root of a document behind what is there.
@@ -264,15 +270,16 @@ impl<'a> Encoder<'a> {
             Printed::Arg(text) => (text, quote(text, None)),
             Printed::Unknown => return Err(Damage::Unknown(segments_of(&self.path))),
         };
-        if style == Quote::Single && text.contains(['\u{2028}', '\u{2029}']) {
-            return Err(Damage::Lossy(segments_of(&self.path)));
-        }
         self.lead(at);
         if risky(text, style) {
             self.risks.push(segments_of(&self.path));
         }
         match style {
             Quote::Literal => self.writer.literal(text, at.below()),
+            Quote::Single if has_raw_break(text) => {
+                self.writer.single_lines(text, at.below());
+                self.text("\n");
+            }
             style => {
                 self.writer.scalar(text, style);
                 self.text("\n");

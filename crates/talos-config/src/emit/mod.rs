@@ -4,10 +4,10 @@ mod order;
 mod quote;
 
 pub(crate) use order::sorted;
-pub(crate) use quote::{Quote, quote};
+pub(crate) use quote::{Quote, has_raw_break, quote};
 
 use crate::tables::{OldQuote, Switches};
-use quote::{plain_fits, printable, single_fits};
+use quote::{RAW_BREAKS, plain_fits, printable, single_fits};
 
 /// The text that is being printed.
 pub(crate) struct Writer {
@@ -37,6 +37,23 @@ impl Writer {
             count -= BLANKS.len();
         }
         self.out.push_str(&BLANKS[..count]);
+    }
+
+    /// A string in quotes that holds breaks of lines: what follows one stands at the column.
+    pub fn single_lines(&mut self, text: &str, column: usize) {
+        self.out.push('\'');
+        let mut after_break = false;
+        for c in text.chars() {
+            if after_break && !RAW_BREAKS.contains(&c) {
+                self.spaces(column);
+            }
+            after_break = RAW_BREAKS.contains(&c);
+            self.out.push(c);
+            if c == '\'' {
+                self.out.push(c);
+            }
+        }
+        self.out.push('\'');
     }
 
     /// A string on one line.
@@ -121,21 +138,35 @@ impl Writer {
     /// A block, with its line break. Its lines stand at `column`.
     pub fn literal(&mut self, text: &str, column: usize) {
         self.out.push('|');
-        if text.starts_with(' ') || self.break_hint && text.starts_with('\n') {
+        let breaks = ['\n', RAW_BREAKS[0], RAW_BREAKS[1]];
+        if text.starts_with(' ') || self.break_hint && text.starts_with(breaks) {
             self.out.push('4');
         }
-        if !text.ends_with('\n') {
-            self.out.push('-');
-        } else if text.ends_with("\n\n") || text == "\n" {
-            self.out.push('+');
+        let whole = text.trim_end_matches(breaks);
+        match text[whole.len()..].chars().count() {
+            0 => self.out.push('-'),
+            1 if !whole.is_empty() => {}
+            _ => self.out.push('+'),
         }
         self.out.push('\n');
-        for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
-            if !line.is_empty() {
-                self.spaces(column);
-                self.out.push_str(line);
-            }
+        let mut rest = text;
+        while let Some(i) = rest.find(breaks) {
+            let end = i + rest[i..].chars().next().map_or(1, char::len_utf8);
+            self.line(&rest[..i], column);
+            self.out.push_str(&rest[i..end]);
+            rest = &rest[end..];
+        }
+        if !rest.is_empty() {
+            self.line(rest, column);
             self.out.push('\n');
+        }
+    }
+
+    /// A line of a block, without its break.
+    fn line(&mut self, line: &str, column: usize) {
+        if !line.is_empty() {
+            self.spaces(column);
+            self.out.push_str(line);
         }
     }
 }
@@ -143,7 +174,7 @@ impl Writer {
 /// Whether go-yaml may print the text so that it reads as another one: it begins with a blank, a tab or a line
 /// break in a block, or holds a line break that is printed raw.
 pub(crate) fn risky(text: &str, style: Quote) -> bool {
-    let raw_break = || text.as_bytes().contains(&0xe2) && text.contains(['\u{2028}', '\u{2029}']);
+    let raw_break = || has_raw_break(text);
     match style {
         Quote::Literal => text.starts_with([' ', '\t', '\n']) || raw_break(),
         _ => raw_break(),

@@ -55,7 +55,7 @@ pub(crate) fn quote(text: &str, old: Option<OldQuote>) -> Quote {
         let block = text.len() >= 2
             && text.chars().any(|c| !c.is_whitespace())
             && !text.ends_with(' ')
-            && !text.contains(" \n")
+            && !blank_before_break(text)
             && text.chars().all(|c| printable(c) || c == '\t');
         return if block { Quote::Literal } else { Quote::Double };
     }
@@ -76,8 +76,24 @@ pub(crate) fn quote(text: &str, old: Option<OldQuote>) -> Quote {
     }
 }
 
+/// Breaks of a line that are printed as they are, beside the line feed.
+pub(super) const RAW_BREAKS: [char; 2] = ['\u{2028}', '\u{2029}'];
+
+pub(crate) fn has_raw_break(text: &str) -> bool {
+    text.as_bytes().contains(&0xe2) && text.contains(RAW_BREAKS)
+}
+
+fn blank_before_break(text: &str) -> bool {
+    let raw = || RAW_BREAKS.iter().any(|b| text.contains(&format!(" {b}")));
+    text.contains(" \n") || has_raw_break(text) && raw()
+}
+
+fn blank_at_break(text: &str) -> bool {
+    blank_before_break(text) || RAW_BREAKS.iter().any(|b| text.contains(&format!("{b} ")))
+}
+
 pub(super) fn single_fits(text: &str) -> bool {
-    text.chars().all(printable) && !text.contains('\n')
+    text.chars().all(printable) && !text.contains('\n') && !(has_raw_break(text) && blank_at_break(text))
 }
 
 pub(super) fn plain_fits(text: &str) -> bool {

@@ -92,6 +92,7 @@ impl Switches {
     /// Refuses findings that no version gave when this was written.
     pub(super) fn check(&self) -> Result<(), TablesError> {
         let known = [
+            ("yaml", ["rc.3", "rc.4", "rc.5", "rc.6"].contains(&self.yaml.as_str())),
             ("oldQuote", self.old_quote != OldQuote::Other),
             ("mergeText", self.merge_text != Unquoted::Other),
             ("mergeAny", self.merge_any != Unquoted::Other),
