@@ -54,19 +54,22 @@ fn duplicate_keys_are_found_by_text() {
 }
 
 #[test]
-fn what_talos_reads_differently_is_refused() {
-    for text in [
-        "{a:}",
-        "[a:]",
-        "a: \"x\\/y\"",
-        "-\ta",
-        "a:\n\tb: 1",
-        "a: \u{85}b",
-        "%YAML 1.2\n---\na: 1\n",
-        "a: *x\n",
-        "&a [*a]",
-    ] {
-        assert!(read_stream(text.as_bytes(), Dialect::default(), &Limits::default()).is_err(), "{text:?}");
+fn what_talos_refuses_is_refused_in_every_dialect() {
+    for dialect in [Dialect::Rc3, Dialect::Rc4, Dialect::Rc5] {
+        for text in [
+            "a: \"x\\/y\"",
+            "-\ta",
+            "a:\n\tb: 1",
+            "%YAML 1.2\n---\na: 1\n",
+            "a: *x\n",
+            "&a [*a]",
+            "a: [b\n",
+            "a: 'b\n",
+            "a: b: c\n",
+            "- a\nb\n",
+        ] {
+            assert!(read_stream(text.as_bytes(), dialect, &Limits::default()).is_err(), "{dialect:?} {text:?}");
+        }
     }
 }
 
