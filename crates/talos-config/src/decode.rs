@@ -72,6 +72,13 @@ impl<'a> Decoder<'a> {
         let target = node.resolved();
         let tables = self.tables;
         match &tables.ty(id).body {
+            Body::Is(Shape::Text) if is_merge_key(target) => {
+                Err(self.not_handled(target.pos, "an unquoted '<<'", "quote it"))
+            }
+            // not every minor takes no notice of the tag here
+            Body::Is(Shape::Text) if matches!(self.scalar(target), Ok(Scalar::Foreign(_))) => {
+                Err(self.not_handled(target.pos, "a tag", "remove the tag"))
+            }
             Body::Is(shape) => self.value(shape, node),
             Body::Struct(s) => {
                 let mut val = Val::new(self.structure(s, target)?, origin);
@@ -304,10 +311,18 @@ impl<'a> Decoder<'a> {
                 Unquoted::Null => Ok(""),
                 _ => Err(self.misfit(node, "quotes around '<<'")),
             },
+            Scalar::Plain(_, text) | Scalar::Quoted(text) | Scalar::Foreign(text) => Ok(text),
+        }
+    }
+
+    /// As [`Self::raw`], where a date may not stand without quotes.
+    fn string<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n str> {
+        let text = self.raw(node, expected)?;
+        match self.scalar(node)? {
             Scalar::Plain(Plain::Timestamp, _) if !self.tables.0.switches.timestamp_text => {
                 Err(self.misfit(node, "quotes around what looks like a date"))
             }
-            Scalar::Plain(_, text) | Scalar::Quoted(text) | Scalar::Foreign(text) => Ok(text),
+            _ => Ok(text),
         }
     }
 
@@ -322,7 +337,7 @@ impl<'a> Decoder<'a> {
             };
             return bytes.map(Data::Text).ok_or_else(|| self.misfit(node, "UTF-8 text in base64"));
         }
-        Ok(Data::Text(self.raw(node, "text")?.into()))
+        Ok(Data::Text(self.string(node, "text")?.into()))
     }
 
     fn unfit(&self, node: &Node, misfit: Misfit) -> ConfigError {
@@ -400,7 +415,7 @@ impl<'a> Decoder<'a> {
                 codec::port_range(port, self.raw(node, "a port")?).map_err(|misfit| self.unfit(node, misfit))
             }
             Codec::Url => {
-                let text = self.raw(node, "a URL")?;
+                let text = self.string(node, "a URL")?;
                 if text.is_empty() {
                     let endpoint = self.tables.ty(id).name.ends_with(".Endpoint");
                     return Ok(if endpoint { Data::Url(Arc::default()) } else { Data::Zero });
