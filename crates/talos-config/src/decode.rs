@@ -231,6 +231,10 @@ impl<'a> Decoder<'a> {
             if element.is_null() && !keeps_null {
                 continue;
             }
+            let nulls = self.tables.0.switches.merge_any == Unquoted::Null;
+            if matches!(inner, Shape::Any) && nulls && is_merge_key(element.resolved()) {
+                return Err(self.not_handled(element.pos, "an unquoted '<<'", "quote it"));
+            }
             self.path.push(out.len().to_string());
             out.push(self.value(inner, element)?);
             self.path.pop();
