@@ -58,6 +58,9 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
             or_zero(addr_port(text), "an IP address with a port, as 10.0.0.1:80 or [fd00::1]:80")
         }
         Codec::Prefix => or_zero(prefix(text), "a prefix such as 10.0.0.0/8"),
+        Codec::HardwareAddr if !text.is_empty() && text.bytes().all(|b| b == b':') => {
+            Err(Misfit::Unsupported("a hardware address without digits".to_owned()))
+        }
         Codec::HardwareAddr => or_zero(hardware_addr(text), "a hardware address such as 02:00:00:00:00:01"),
         Codec::Url => match Url::parse(text) {
             Ok(url) => Ok(Data::Url(Arc::new(url))),
@@ -181,8 +184,13 @@ fn prefix(text: &str) -> Option<String> {
 }
 
 fn hardware_addr(text: &str) -> Option<String> {
-    let bytes = text.split(':').all(|b| b.len() == 2 && b.bytes().all(|c| c.is_ascii_hexdigit()));
-    bytes.then(|| text.to_ascii_lowercase())
+    // Go drops the colons wherever they stand
+    let digits: Vec<u8> = text.bytes().filter(|b| *b != b':').map(|b| b.to_ascii_lowercase()).collect();
+    if digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let bytes: Vec<&str> = digits.chunks(2).filter_map(|pair| std::str::from_utf8(pair).ok()).collect();
+    Some(bytes.join(":"))
 }
 
 fn disk_matcher(text: &str) -> Option<String> {
@@ -276,5 +284,7 @@ mod tests {
         assert_eq!(prefix("10.0.0.1/08"), None);
         assert_eq!(addr("10.0.0.01"), None);
         assert_eq!(hardware_addr("AA:bb:00").as_deref(), Some("aa:bb:00"));
+        assert_eq!(hardware_addr("a:Ab:b").as_deref(), Some("aa:bb"));
+        assert_eq!(hardware_addr("aa-bb"), None);
     }
 }

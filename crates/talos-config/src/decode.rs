@@ -92,7 +92,13 @@ impl<'a> Decoder<'a> {
                 trim_manifests(&mut val, tables, shape);
                 Ok(val)
             }
-            Body::Leaf(codec) => Ok(Val::new(self.leaf(codec, id, target)?, origin)),
+            Body::Leaf(codec) => {
+                let alias = !std::ptr::eq(node, target) && !self.tables.0.switches.alias_text;
+                if alias && codec.reads_text() {
+                    return Err(self.misfit(node, "the value itself; this minor takes no alias here"));
+                }
+                Ok(Val::new(self.leaf(codec, id, target)?, origin))
+            }
         }
     }
 
@@ -398,6 +404,11 @@ impl<'a> Decoder<'a> {
             Codec::FileMode => self.int(node, 32, false),
             Codec::Duration => match self.scalar(node).map_err(|e| self.or_wrong(e, node, "a duration"))? {
                 Scalar::Plain(Plain::Int(0), _) if self.tables.0.switches.zero_duration => Ok(Data::Int(0)),
+                Scalar::Plain(Plain::Float(f), _)
+                    if self.tables.0.switches.float_duration && f.fract() == 0.0 && f.abs() < 9.0e18 =>
+                {
+                    Ok(Data::Int(f as i64))
+                }
                 Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => {
                     codec::duration(text).map_err(|misfit| self.unfit(node, misfit))
                 }

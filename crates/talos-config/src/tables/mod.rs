@@ -211,6 +211,23 @@ pub(crate) enum Codec {
     Unknown,
 }
 
+impl Codec {
+    /// Whether Go's type reads the text of the scalar itself (`UnmarshalText`).
+    pub fn reads_text(&self) -> bool {
+        matches!(
+            self,
+            Codec::Enum { .. }
+                | Codec::ByteSize
+                | Codec::Size
+                | Codec::Raw
+                | Codec::Addr
+                | Codec::AddrPort
+                | Codec::Prefix
+                | Codec::HardwareAddr
+        )
+    }
+}
+
 impl Tables {
     /// The tables of Talos 1.13, which are part of this library.
     pub fn v1_13() -> Tables {

@@ -20,6 +20,10 @@ pub(crate) struct Switches {
     pub fraction_int: bool,
     /// A duration takes a bare `0`.
     pub zero_duration: bool,
+    /// A duration takes `3.0` as nanoseconds.
+    pub float_duration: bool,
+    /// An alias may stand for a value that reads its own text.
+    pub alias_text: bool,
     /// What a string makes of an unquoted `<<`.
     pub merge_text: Unquoted,
     /// What a free-form value makes of an unquoted `<<`.
