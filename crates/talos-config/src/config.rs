@@ -5,13 +5,12 @@ use std::collections::{HashMap, HashSet};
 use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
-use crate::diff::diff;
 use crate::encode::{Damage, Encoder};
 use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
-use crate::path::{DocumentId, pointer, segments};
-use crate::tables::{Shape, Tables};
+use crate::path::{DocumentId, pointer};
+use crate::tables::{MissingDelete, PatchOrder, Shape, Tables};
 use crate::value::{Data, SourceId, Val};
 use crate::yaml::{Limits, YamlDocument, read_stream};
 
@@ -81,8 +80,17 @@ impl Doc {
 
     pub fn id(&self, tables: &Tables) -> DocumentId {
         let kind = tables.0.kinds[self.kind].kind.clone();
-        let api = if kind == LEGACY { String::new() } else { "v1alpha1".to_owned() };
+        let api = if kind == LEGACY { String::new() } else { tables.0.kinds[self.kind].api.clone() };
         DocumentId { api, kind, name: self.name.clone() }
+    }
+
+    fn api<'t>(&self, tables: &'t Tables) -> &'t str {
+        let kind = &tables.0.kinds[self.kind];
+        if kind.kind == LEGACY { "" } else { &kind.api }
+    }
+
+    fn identity(&self) -> (usize, Option<String>) {
+        (self.kind, self.name.clone())
     }
 
     fn is(&self, kind: usize, name: Option<&str>) -> bool {
@@ -97,7 +105,8 @@ struct Loader<'a> {
     tables: &'a Tables,
     source: SourceId,
     options: &'a Options,
-    seen: HashSet<(String, String, String)>,
+    /// Nothing if the same document may come twice.
+    seen: Option<HashSet<(String, String, String)>>,
 }
 
 impl Loader<'_> {
@@ -175,7 +184,7 @@ impl Loader<'_> {
             return Err(ConfigError::MissingApiVersion { pos, kind });
         }
         match self.tables.kind(&kind) {
-            Some((i, _)) if version == "v1alpha1" && kind != LEGACY => Ok(i),
+            Some((i, info)) if version == info.api && kind != LEGACY => Ok(i),
             _ => Err(unknown(&kind)),
         }
     }
@@ -185,11 +194,12 @@ impl Loader<'_> {
         let text = |key: &str| root.get(key).and_then(Node::text).unwrap_or_default().to_owned();
         let kind = Some(text("kind")).filter(|k| !k.is_empty()).unwrap_or_else(|| LEGACY.to_owned());
         let id = (text("apiVersion"), kind, text("name"));
-        if self.seen.contains(&id) {
+        let Some(seen) = &mut self.seen else { return Ok(()) };
+        if seen.contains(&id) {
             let id = if id.2.is_empty() { id.1 } else { format!("{}/{}", id.1, id.2) };
             return Err(ConfigError::DuplicateDocument { pos, id });
         }
-        self.seen.insert(id);
+        seen.insert(id);
         Ok(())
     }
 
@@ -202,6 +212,7 @@ impl Loader<'_> {
 fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'d Doc, &'d Doc)> {
     let mut seen: HashMap<(&str, Option<&str>), &Doc> = HashMap::new();
     let mut excluded: HashMap<(&str, Option<&str>), &Doc> = HashMap::new();
+    let mut claimed: HashMap<&str, &Doc> = HashMap::new();
     for doc in docs {
         let kind = &tables.0.kinds[doc.kind];
         let id = (kind.kind.as_str(), doc.name.as_deref());
@@ -212,6 +223,15 @@ fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'
         }
         seen.insert(id, doc);
         excluded.extend(kind.conflicts.iter().map(|k| ((k.as_str(), doc.name.as_deref()), doc)));
+        for path in &kind.links {
+            let link = match at(tables, &doc.root, doc.shape(tables), path).map(|(v, _)| &v.data) {
+                Some(Data::Text(name)) => name,
+                _ => "",
+            };
+            if let Some(first) = claimed.insert(link, doc) {
+                return Some((first, doc));
+            }
+        }
     }
     None
 }
@@ -219,7 +239,7 @@ fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'
 fn check_clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Result<(), ConfigError> {
     let Some((first, second)) = clash(tables, docs) else { return Ok(()) };
     let (pos, second_id) = (second.pos, second.id(tables).to_string());
-    if first.kind == second.kind {
+    if first.identity() == second.identity() {
         return Err(ConfigError::DuplicateDocument { pos, id: second_id });
     }
     Err(ConfigError::Conflict { pos, first: first.id(tables).to_string(), second: second_id })
@@ -237,7 +257,7 @@ impl Config {
         source: SourceId,
         options: &Options,
     ) -> Result<Config, ConfigError> {
-        let mut loader = Loader { tables, source, options, seen: HashSet::new() };
+        let mut loader = Loader { tables, source, options, seen: Some(HashSet::new()) };
         let mut docs = Vec::new();
         for document in loader.read(bytes)? {
             docs.extend(loader.document(&document)?);
@@ -297,15 +317,22 @@ impl Config {
     }
 
     fn steps(&mut self, patch: &Patch, mut watch: Watch<'_>) -> Result<(), MergeError> {
+        let mut appended = Vec::new();
         for step in &patch.steps {
             match step {
-                Step::Delete(selector, source) => self.delete(selector, *source)?,
-                Step::Merge(doc) => self.merge(doc, watch.as_deref_mut())?,
+                Step::Delete(selector, source) => self.delete(selector, *source, &appended)?,
+                Step::Merge(doc) => {
+                    let before = self.docs.len();
+                    self.merge(doc, watch.as_deref_mut())?;
+                    if self.docs.len() > before && !self.tables.0.switches.patch_repeats {
+                        appended.push(doc.identity());
+                    }
+                }
             }
         }
         self.legacy_first();
         let Some((first, second)) = clash(&self.tables, self.docs.iter()) else { return Ok(()) };
-        let reason = match first.kind == second.kind {
+        let reason = match first.identity() == second.identity() {
             true => MergeReason::DuplicateDocument,
             false => MergeReason::Conflict,
         };
@@ -336,7 +363,13 @@ impl Config {
         Ok(())
     }
 
-    fn delete(&mut self, selector: &Selector, source: SourceId) -> Result<(), MergeError> {
+    /// `appended` are documents that the same patch added where Talos does not see them yet.
+    fn delete(
+        &mut self,
+        selector: &Selector,
+        source: SourceId,
+        appended: &[(usize, Option<String>)],
+    ) -> Result<(), MergeError> {
         let fail = |reason| MergeError {
             document: match &selector.name {
                 Some(name) => format!("{}/{name}", selector.kind),
@@ -348,7 +381,13 @@ impl Config {
         };
         let kind = self.tables.kind(&selector.kind).map(|(i, _)| i);
         let found = self.docs.iter().position(|d| Some(d.kind) == kind && d.name == selector.name);
-        let Some(index) = found else { return Err(fail(MergeReason::NoSuchDocument)) };
+        let found = found.filter(|i| !appended.contains(&self.docs[*i].identity()));
+        let Some(index) = found.filter(|i| self.docs[*i].api(&self.tables) == selector.api) else {
+            return match self.tables.0.switches.missing_delete {
+                MissingDelete::Ignored => Ok(()),
+                _ => Err(fail(MergeReason::NoSuchDocument)),
+            };
+        };
         if selector.path.is_empty() {
             if selector.kind == LEGACY {
                 return Err(fail(MergeReason::DeleteLegacyRoot));
@@ -389,33 +428,37 @@ impl Config {
             match d {
                 Damage::Lossy(path) => EncodeError::Lossy { document, path: pointer(&path) },
                 Damage::Key(path) => EncodeError::Key { document, path: pointer(&path) },
+                Damage::Unknown(path) => EncodeError::Unknown { document, path: pointer(&path) },
             }
         };
         let start = out.len();
         let shape = doc.shape(&self.tables);
         let mut encoder = Encoder::new(&self.tables, &self.tag, out);
         encoder.document(&doc.root, shape).map_err(damage)?;
-        let (out, risk) = encoder.finish();
-        match risk {
-            Some(path) => match self.misread(doc, &out[start..], path) {
-                Some(path) => Err(damage(Damage::Lossy(path))),
-                None => Ok(out),
-            },
+        let (out, risks) = encoder.finish();
+        match self.misread(doc, &out[start..], &risks) {
+            Some(path) => Err(damage(Damage::Lossy(path.clone()))),
             None => Ok(out),
         }
     }
 
-    /// Where a document reads otherwise than it was meant; `suspect` if it does not read at all.
-    fn misread(&self, doc: &Doc, text: &str, suspect: Vec<String>) -> Option<Vec<String>> {
+    /// The first of the places whose text reads otherwise than it was meant, if the document is read again.
+    fn misread<'p>(&self, doc: &Doc, text: &str, places: &'p [Vec<String>]) -> Option<&'p Vec<String>> {
+        let first = places.first()?;
         let options = Options {
             opaque_tag: Some(self.tag.clone()).filter(|tag| !tag.is_empty()),
             limits: Limits { bytes: usize::MAX, ..Limits::default() },
         };
         let Ok(again) = Config::load(&self.tables, text.as_bytes(), SourceId(0), &options) else {
-            return Some(suspect);
+            return Some(first);
         };
-        let meant = Config { tables: self.tables.clone(), tag: self.tag.clone(), docs: vec![doc.clone()] };
-        diff(&meant, &again).first().map(|change| segments(&change.pointer))
+        let [read] = again.docs.as_slice() else { return Some(first) };
+        let shape = doc.shape(&self.tables);
+        let value = |doc: &'_ Doc, path: &[String]| {
+            at(&self.tables, &doc.root, shape, path).map(|(val, _)| val.pointee().data.clone())
+        };
+        // a text that reads as it was meant leaves the reader where it was before it
+        places.iter().find(|path| value(doc, path) != value(read, path))
     }
 }
 
@@ -433,7 +476,10 @@ impl Patch {
         source: SourceId,
         options: &Options,
     ) -> Result<Patch, ConfigError> {
-        let mut loader = Loader { tables, source, options, seen: HashSet::new() };
+        let switches = &tables.0.switches;
+        // without this check nothing else is checked among the documents of a patch either
+        let seen = if switches.patch_repeats { None } else { Some(HashSet::new()) };
+        let mut loader = Loader { tables, source, options, seen };
         let mut loaded: Vec<Step> = Vec::new();
         for mut document in loader.read(bytes)? {
             if let Some(NodeKind::Sequence(_)) = document.root.as_ref().map(|r| &r.kind) {
@@ -451,12 +497,13 @@ impl Patch {
             Step::Merge(doc) => Some(doc),
             Step::Delete(..) => None,
         });
-        check_clash(tables, docs)?;
-        // Talos' order: deletions in the v1alpha1 document, that document, then everything else as it came
+        if !switches.patch_repeats {
+            check_clash(tables, docs)?;
+        }
         let legacy = tables.kind(LEGACY).map(|(i, _)| i);
         loaded.sort_by_key(|s| match s {
             Step::Delete(d, _) if d.kind == LEGACY => 0,
-            Step::Merge(doc) if Some(doc.kind) == legacy => 1,
+            Step::Merge(doc) if Some(doc.kind) == legacy && switches.patch_order == PatchOrder::Legacy => 1,
             _ => 2,
         });
         Ok(Patch { tables: tables.clone(), steps: loaded })

@@ -16,6 +16,7 @@ pub(crate) struct Selector {
     pub path: Vec<String>,
     /// Field and text that choose a list element.
     pub element: Option<(String, String)>,
+    pub api: String,
     pub kind: String,
     pub name: Option<String>,
     pub pos: Pos,
@@ -47,6 +48,7 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
         found.push(Selector {
             path,
             element,
+            api: api.clone(),
             kind: if kind.is_empty() { "v1alpha1".to_owned() } else { kind.clone() },
             name: Some(name.clone()).filter(|n| !n.is_empty()),
             pos,
@@ -284,9 +286,10 @@ fn chosen_text(tables: &Tables, val: &Val, shape: &Shape) -> Result<Option<Strin
         let ty = tables.ty(*id);
         if ty.stringer {
             return match &ty.body {
-                Body::Leaf(Codec::Url | Codec::FileMode | Codec::HardwareAddr | Codec::PortRange) => {
-                    Err(MergeReason::CannotDelete)
-                }
+                Body::Leaf(Codec::FileMode) => Ok(Some(format!("0o{:o}", val.data.as_int()))),
+                // the String of an unset URL crashes Talos
+                Body::Leaf(Codec::Url) if !matches!(val.data, Data::Url(_)) => Err(MergeReason::CannotDelete),
+                Body::Leaf(Codec::PortRange) => Err(MergeReason::CannotDelete),
                 Body::Leaf(Codec::Addr | Codec::AddrPort | Codec::Prefix) if val.is_go_zero() => Ok(None),
                 Body::Leaf(codec) => Ok(Some(text_of(codec, &val.data).into_owned())),
                 _ => Err(MergeReason::CannotDelete),

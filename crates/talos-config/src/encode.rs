@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::codec::{disk_size_text, text_of};
-use crate::emit::{Quote, Writer, quote, risky, sorted};
+use crate::emit::{Quote, Writer, has_raw_break, quote, risky, sorted};
 use crate::scalar::format_float;
 use crate::tables::{Body, Codec, Shape, Struct, Tables};
 use crate::trail::{Step, segments_of};
@@ -14,6 +14,8 @@ use crate::value::{Data, Entries, Val, ZERO};
 pub(crate) enum Damage {
     Lossy(Vec<String>),
     Key(Vec<String>),
+    /// A value of a type that the tables know and this engine does not.
+    Unknown(Vec<String>),
 }
 
 type Result<T> = std::result::Result<T, Damage>;
@@ -28,6 +30,8 @@ pub(crate) enum Printed<'v> {
     Arg(Cow<'v, str>),
     /// Several arguments.
     Args(&'v [Val]),
+    /// A value of a type that this engine does not know.
+    Unknown,
 }
 
 /// Where a value stands, and the column of what holds it.
@@ -55,7 +59,7 @@ pub(crate) struct Encoder<'a> {
     tag: &'a str,
     writer: Writer,
     path: Vec<Step<'a>>,
-    risk: Option<Vec<String>>,
+    risks: Vec<Vec<String>>,
 }
 
 static ANY: Shape = Shape::Any;
@@ -63,7 +67,13 @@ static TEXT: Shape = Shape::Text;
 
 impl<'a> Encoder<'a> {
     pub fn new(tables: &'a Tables, tag: &'a str, out: String) -> Self {
-        Encoder { tables, tag, writer: Writer { out }, path: Vec::new(), risk: None }
+        Encoder {
+            tables,
+            tag,
+            writer: Writer::new(&tables.0.switches, out),
+            path: Vec::new(),
+            risks: Vec::new(),
+        }
     }
 
     /// Prints the root of a document behind what is there.
@@ -78,9 +88,9 @@ impl<'a> Encoder<'a> {
         Ok(())
     }
 
-    /// What was printed, and the first place where go-yaml is known to damage texts of some form.
-    pub fn finish(self) -> (String, Option<Vec<String>>) {
-        (self.writer.out, self.risk)
+    /// What was printed, and the places of texts of a form that go-yaml is known to damage.
+    pub fn finish(self) -> (String, Vec<Vec<String>>) {
+        (self.writer.out, self.risks)
     }
 
     pub fn text(&mut self, text: &str) {
@@ -250,22 +260,26 @@ impl<'a> Encoder<'a> {
 
     /// A scalar, with its line break.
     fn leaf(&mut self, value: Printed<'a>, at: At) -> Result<()> {
-        let (text, old) = match &value {
+        let (text, style) = match &value {
             Printed::Null => return self.leaf_text("null", at),
             Printed::Plain(text) => return self.leaf_text(text, at),
             Printed::Args(items) => {
                 return self.items(items, at, |e, item, at| e.leaf(argument(&item.data), at));
             }
-            Printed::Text(text) => (text, true),
-            Printed::Arg(text) => (text, false),
+            Printed::Text(text) => (text, self.writer.quote(text)),
+            Printed::Arg(text) => (text, quote(text, None)),
+            Printed::Unknown => return Err(Damage::Unknown(segments_of(&self.path))),
         };
         self.lead(at);
-        let style = quote(text, old);
-        if self.risk.is_none() && risky(text, style) {
-            self.risk = Some(segments_of(&self.path));
+        if risky(text, style) {
+            self.risks.push(segments_of(&self.path));
         }
         match style {
             Quote::Literal => self.writer.literal(text, at.below()),
+            Quote::Single if has_raw_break(text) => {
+                self.writer.single_lines(text, at.below());
+                self.text("\n");
+            }
             style => {
                 self.writer.scalar(text, style);
                 self.text("\n");
@@ -329,6 +343,7 @@ pub(crate) fn printed<'v>(codec: &'v Codec, data: &'v Data) -> Printed<'v> {
             t if t.contains('-') => Printed::Text(t.into()),
             t => Printed::Plain(t.into()),
         },
+        Codec::Unknown => Printed::Unknown,
         _ => Printed::Text(text_of(codec, data)),
     }
 }
@@ -342,6 +357,6 @@ pub(crate) fn scalar_text<'v>(tables: &'v Tables, shape: &'v Shape, data: &'v Da
     };
     match printed {
         Printed::Plain(text) | Printed::Text(text) | Printed::Arg(text) => Some(text),
-        Printed::Null | Printed::Args(_) => None,
+        Printed::Null | Printed::Args(_) | Printed::Unknown => None,
     }
 }

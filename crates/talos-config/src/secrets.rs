@@ -189,7 +189,8 @@ impl<'v> Search<'v, '_> {
     /// Calls `found` for every scalar, reference and empty collection that matches; what no pattern leads to is
     /// not looked at.
     fn seek(&mut self, val: &'v Val, shape: &'v Shape, patterns: &[&[String]]) {
-        if patterns.iter().any(|p| p.is_empty() && (self.below || !is_structure(val))) {
+        let free = matches!(self.tables.base(shape), Shape::Any);
+        if patterns.iter().any(|p| p.is_empty() && (self.below || free || !is_structure(val))) {
             let (tables, found) = (self.tables, &mut *self.found);
             return visit(tables, val, shape, &mut self.trail, found);
         }
@@ -301,6 +302,7 @@ impl Config {
                 url.query = replace_query(&url.query, "", "").unwrap_or_default();
             }
         }
+        self.redact_beside_literals(&mut config, replacement);
         for secret in self.redacted_paths() {
             let text = replacement(&secret);
             let segments = crate::path::segments(&secret.pointer);
@@ -313,6 +315,33 @@ impl Config {
             }
         }
         config
+    }
+
+    /// What Talos' redaction replaces although it is no literal: structures and nothing under a key that is secret
+    /// wherever it stands in a free-form value, and fields that it sets even where nothing was.
+    fn redact_beside_literals(&self, config: &mut Config, replacement: &dyn Fn(&SecretLeaf) -> String) {
+        for doc in &mut config.docs {
+            let kind = &self.tables.0.kinds[doc.kind];
+            let (document, shape) = (doc.id(&self.tables), doc.shape(&self.tables));
+            let text = |path: &Pattern| {
+                let field = path.last().cloned().unwrap_or_default();
+                let (pointer, text) = (pointer(path), String::new());
+                replacement(&SecretLeaf { document: document.clone(), pointer, text, field, origin: None })
+            };
+            for path in &kind.redacted_empty {
+                if let Some((val, Shape::Text)) = at_mut(&self.tables, &mut doc.root, shape, path)
+                    && (matches!(&val.data, Data::Zero) || matches!(&val.data, Data::Text(t) if t.is_empty()))
+                {
+                    val.data = Data::Text(text(path).into());
+                }
+            }
+            for pattern in &kind.redacted {
+                let Some(i) = pattern.iter().position(|p| p == "**") else { continue };
+                if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, shape, &pattern[..i]) {
+                    cover(val, &pattern[i + 1], &text(pattern));
+                }
+            }
+        }
     }
 
     /// Every value, not empty, in a region that can hold secrets although Talos does not redact it.
@@ -340,6 +369,27 @@ impl Config {
             });
         }
         found
+    }
+}
+
+/// Puts a text in the place of everything under a key that is no literal, at any depth.
+fn cover(val: &mut Val, key: &str, text: &str) {
+    let empty = |val: &Val| matches!(&val.data, Data::Text(t) if t.is_empty());
+    match &mut val.data {
+        Data::Ptr(inner) => cover(Arc::make_mut(inner), key, text),
+        Data::List(items) | Data::Struct(items) => {
+            Arc::make_mut(items).iter_mut().for_each(|item| cover(item, key, text));
+        }
+        Data::Map(entries) => {
+            for (k, v) in Arc::make_mut(entries) {
+                if **k != *key {
+                    cover(v, key, text);
+                } else if empty(v) || matches!(v.data, Data::Zero | Data::List(_) | Data::Map(_)) {
+                    v.data = Data::Text(text.into());
+                }
+            }
+        }
+        _ => {}
     }
 }
 

@@ -157,7 +157,7 @@ impl Val {
             Data::Bool(b) => !b,
             Data::Int(i) => *i == 0,
             Data::Big(_) => false,
-            Data::Float(f) => *f == 0.0 && !f.is_sign_negative(),
+            Data::Float(f) => *f == 0.0,
             Data::Size(size) => size.percent.is_none() && size.bytes.is_none(),
             Data::Struct(fields) => fields.iter().all(Val::is_go_zero),
             Data::Bytes(_) | Data::Url(_) | Data::Ptr(_) | Data::List(_) | Data::Map(_) | Data::Opaque(_) => {

@@ -1,6 +1,7 @@
 //! How go-yaml writes a string.
 
 use crate::scalar::{Plain, is_timestamp, old_bool, resolve};
+use crate::tables::OldQuote;
 
 /// The notations of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(super) fn printable(c: char) -> bool {
 }
 
 /// How go-yaml writes a string. `old` also quotes what YAML 1.1 took for booleans and sexagesimal numbers.
-pub(crate) fn quote(text: &str, old: bool) -> Quote {
+pub(crate) fn quote(text: &str, old: Option<OldQuote>) -> Quote {
     if obviously_plain(text) {
         return Quote::Plain;
     }
@@ -54,12 +55,14 @@ pub(crate) fn quote(text: &str, old: bool) -> Quote {
         let block = text.len() >= 2
             && text.chars().any(|c| !c.is_whitespace())
             && !text.ends_with(' ')
-            && !text.contains(" \n")
+            && !blank_before_break(text)
             && text.chars().all(|c| printable(c) || c == '\t');
         return if block { Quote::Literal } else { Quote::Double };
     }
-    if old && (old_bool(text).is_some() || text == "<<" || sexagesimal(text)) {
-        return Quote::Double;
+    if let Some(style) = old
+        && (old_bool(text).is_some() || text == "<<" || sexagesimal(text))
+    {
+        return if style == OldQuote::Single { Quote::Single } else { Quote::Double };
     }
     if resolve(text) != Plain::Text || is_timestamp(text) {
         return Quote::Double;
@@ -73,8 +76,24 @@ pub(crate) fn quote(text: &str, old: bool) -> Quote {
     }
 }
 
+/// Breaks of a line that are printed as they are, beside the line feed.
+pub(super) const RAW_BREAKS: [char; 2] = ['\u{2028}', '\u{2029}'];
+
+pub(crate) fn has_raw_break(text: &str) -> bool {
+    text.as_bytes().contains(&0xe2) && text.contains(RAW_BREAKS)
+}
+
+fn blank_before_break(text: &str) -> bool {
+    let raw = || RAW_BREAKS.iter().any(|b| text.contains(&format!(" {b}")));
+    text.contains(" \n") || has_raw_break(text) && raw()
+}
+
+fn blank_at_break(text: &str) -> bool {
+    blank_before_break(text) || RAW_BREAKS.iter().any(|b| text.contains(&format!("{b} ")))
+}
+
 pub(super) fn single_fits(text: &str) -> bool {
-    text.chars().all(printable) && !text.contains(['\n', '\u{2028}', '\u{2029}'])
+    text.chars().all(printable) && !text.contains('\n') && !(has_raw_break(text) && blank_at_break(text))
 }
 
 pub(super) fn plain_fits(text: &str) -> bool {
@@ -158,9 +177,12 @@ mod tests {
             ("a \nb", Quote::Double),
             ("\n", Quote::Double),
         ] {
-            assert_eq!(quote(text, true), want, "{text:?}");
+            assert_eq!(quote(text, Some(OldQuote::Double)), want, "{text:?}");
         }
-        assert_eq!(quote("yes", false), Quote::Plain);
+        for text in ["yes", "12:30", "<<"] {
+            assert_eq!(quote(text, Some(OldQuote::Single)), Quote::Single, "{text:?}");
+        }
+        assert_eq!(quote("yes", None), Quote::Plain);
     }
 
     #[test]

@@ -68,10 +68,12 @@ impl<'a> Merger<'a> {
             return Err(self.fail(MergeReason::OpaqueDependent, right));
         }
         let right_inner = right.pointee();
-        if matches!(element, Shape::Ptr(_)) && matches!(right.data, Data::Zero) {
+        let null = |v: &Val| matches!(element, Shape::Ptr(_)) && matches!(v.data, Data::Zero);
+        let several = identity.len() > 1;
+        // one identifying field is only looked at beside another element's
+        if null(right) && (several || !lefts.is_empty()) {
             return Err(self.fail(MergeReason::NullElement, right));
         }
-        let several = identity.len() > 1;
         for key in identity {
             let want = self.part(right_inner, element, key);
             if contains_opaque(want)
@@ -82,13 +84,13 @@ impl<'a> Merger<'a> {
             if several && want.is_none_or(Val::is_go_zero) {
                 continue;
             }
-            for l in lefts {
-                if matches!(l.data, Data::Zero) && matches!(element, Shape::Ptr(_)) {
-                    return Err(self.fail(MergeReason::NullElement, right));
-                }
-            }
             let same = |l: &Val| same_identity(self.part(l.pointee(), element, key), want);
-            return Ok(if last { lefts.iter().rposition(same) } else { lefts.iter().position(same) });
+            let found = |l: &Val| null(l) || same(l);
+            let place = if last { lefts.iter().rposition(found) } else { lefts.iter().position(found) };
+            return match place {
+                Some(i) if null(&lefts[i]) => Err(self.fail(MergeReason::NullElement, right)),
+                place => Ok(place),
+            };
         }
         Ok(None)
     }

@@ -69,6 +69,8 @@ struct RawKind<'a> {
     #[serde(borrow, default)]
     redacted: Vec<Str<'a>>,
     #[serde(borrow, default)]
+    redacted_empty: Vec<Str<'a>>,
+    #[serde(borrow, default)]
     links: Vec<Str<'a>>,
 }
 
@@ -171,6 +173,7 @@ impl<'a> Loader<'a> {
             conflicts: owned(&raw.conflicts),
             links: paths(&raw.links),
             redacted: redacted_patterns(&raw.kind.0, paths(&raw.redacted)),
+            redacted_empty: paths(&raw.redacted_empty),
             opaque: opaque_patterns(&raw.kind.0),
         })
     }
@@ -202,8 +205,9 @@ impl<'a> Loader<'a> {
     }
 
     fn fields(&mut self, fields: &[RawField<'_>], raw: &RawType<'_>) -> Struct {
+        let tables = self.raw;
         let field = |f: &RawField<'_>| Field {
-            printed: printed_key(&f.key.0),
+            printed: printed_key(&tables.switches, &f.key.0),
             key: f.key.owned(),
             shape: self.shape(&f.shape.0),
             omitempty: f.omitempty,
@@ -284,8 +288,8 @@ impl<'a> Loader<'a> {
     }
 }
 
-fn printed_key(key: &str) -> String {
-    let mut writer = Writer::default();
+fn printed_key(switches: &Switches, key: &str) -> String {
+    let mut writer = Writer::new(switches, String::new());
     writer.key(key);
     writer.out + ":"
 }

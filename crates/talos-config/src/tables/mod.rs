@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::secrets::Pattern;
 use crate::yaml::Dialect;
 
-pub(crate) use switches::{EmptyPatch, MissingDelete, OldQuote, PatchOrder, Switches, Unquoted};
+pub(crate) use switches::{MissingDelete, OldQuote, PatchOrder, Switches, Unquoted};
 
 /// The tables that are part of this library, oldest first, each loaded when it is asked for.
 static EMBEDDED: [(&str, &[u8], OnceLock<Option<Tables>>); 3] = [
@@ -76,6 +76,8 @@ pub(crate) struct Kind {
     pub links: Vec<Vec<String>>,
     /// Fields that some minor redacts.
     pub redacted: Vec<Pattern>,
+    /// Those that this minor's redaction sets even where nothing was, if only there is a place.
+    pub redacted_empty: Vec<Pattern>,
     /// Regions that can hold secrets although Talos does not redact them.
     pub opaque: Vec<Pattern>,
 }
@@ -268,6 +270,11 @@ impl Tables {
     /// The exact version of Talos' library that the tables were made from.
     pub fn machinery(&self) -> &str {
         &self.0.machinery
+    }
+
+    /// The version of the YAML library that this minor reads with, as `rc.4`.
+    pub fn yaml(&self) -> &str {
+        &self.0.switches.yaml
     }
 
     /// SHA-256 of the bytes of the tables, in lower-case hex.

@@ -24,8 +24,6 @@ pub(crate) struct Switches {
     pub merge_text: Unquoted,
     /// What a free-form value makes of an unquoted `<<`.
     pub merge_any: Unquoted,
-    /// The reader takes the character DEL.
-    pub del: bool,
     /// An argument may be a list.
     pub list_args: bool,
     /// Sizes may be negative.
@@ -94,6 +92,7 @@ impl Switches {
     /// Refuses findings that no version gave when this was written.
     pub(super) fn check(&self) -> Result<(), TablesError> {
         let known = [
+            ("yaml", ["rc.3", "rc.4", "rc.5", "rc.6"].contains(&self.yaml.as_str())),
             ("oldQuote", self.old_quote != OldQuote::Other),
             ("mergeText", self.merge_text != Unquoted::Other),
             ("mergeAny", self.merge_any != Unquoted::Other),
