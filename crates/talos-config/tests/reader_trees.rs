@@ -121,3 +121,32 @@ fn real_files_read_as_talos_reads_them() {
         tally.finish(&format!("rc.{candidate}, {} files", files.len()));
     }
 }
+
+/// Every sequence of up to four fragments (`BRONZEWARD_READER_LENGTH`), 300,000 documents: to be run by hand, in
+/// release.
+#[test]
+#[ignore = "takes minutes"]
+fn every_short_document_reads_as_talos_reads_it() {
+    const FRAGMENTS: &[&str] = &[
+        "a", "b: ", ": ", ":", " ", "  ", "\t", "\n", "- ", "-", "? ", "[", "]", "{", "}", ",", "&a ", "*a",
+        "!t ", "! ", "|\n", ">-\n", "'", "\"", "#", "\n---\n", "...\n", "%", "\r", "\u{85}", "é",
+    ];
+    let length = number("BRONZEWARD_READER_LENGTH", 4);
+    let mut dumpers: Vec<_> = CANDIDATES.iter().map(|(candidate, _)| YamlTree::start(*candidate)).collect();
+    let mut tallies: Vec<Tally> = CANDIDATES.iter().map(|_| Tally::default()).collect();
+    let mut last: Vec<String> = vec![String::new()];
+    for _ in 0..length {
+        last = last.iter().flat_map(|text| FRAGMENTS.iter().map(move |f| format!("{text}{f}"))).collect();
+        for batch in last.chunks(50_000) {
+            for (i, (_, dialect)) in CANDIDATES.into_iter().enumerate() {
+                for (text, answer) in batch.iter().zip(dumpers[i].read(batch)) {
+                    let outcome = compare(text.as_bytes(), dialect, &Limits::default(), &answer);
+                    tallies[i].add("", text.as_bytes(), outcome, &answer);
+                }
+            }
+        }
+    }
+    for (tally, (candidate, _)) in tallies.into_iter().zip(CANDIDATES) {
+        tally.finish(&format!("rc.{candidate}, every document of up to {length} fragments"));
+    }
+}

@@ -58,8 +58,10 @@ pub(super) struct Scanner<'a> {
     pub(super) indent: i64,
     indents: Vec<i64>,
     candidates: Vec<Candidate>,
-    /// No candidate below this one is open.
+    /// The first open candidate; no candidate below this one is open.
     lowest: usize,
+    /// Its token: neither this nor a later one may be taken.
+    hold: usize,
     pub(super) key_allowed: bool,
     /// Whether the last token has no comment of its own: it was read beyond the end of its line, or is a marker.
     pub(super) broken: bool,
@@ -84,6 +86,7 @@ impl<'a> Scanner<'a> {
             indents: Vec::new(),
             candidates: vec![Candidate::default()],
             lowest: 0,
+            hold: usize::MAX,
             key_allowed: true,
             broken: false,
             last: Last::Other,
@@ -99,7 +102,7 @@ impl<'a> Scanner<'a> {
     /// The next token, with what stands before it.
     #[inline]
     pub fn head(&mut self) -> Result<&Token<'a>> {
-        while self.queue.is_empty() || self.undecided()? {
+        while self.queue.is_empty() || (self.hold == self.taken && self.undecided()?) {
             self.fetch()?;
         }
         Ok(&self.queue[0])
@@ -121,23 +124,26 @@ impl<'a> Scanner<'a> {
         self.queue.pop_front()
     }
 
-    /// Whether the next token may still turn out to begin a key.
-    #[inline]
+    /// Whether the next token, which a candidate holds, may still turn out to begin a key.
     fn undecided(&mut self) -> Result<bool> {
-        while self.candidates.get(self.lowest).is_some_and(|c| !c.open) {
-            self.lowest += 1;
-        }
-        let Some(candidate) = self.candidates.get(self.lowest).filter(|c| c.token == self.taken) else {
-            return Ok(false);
-        };
-        if self.in_reach(candidate) {
+        let candidate = self.candidates[self.lowest];
+        if self.in_reach(&candidate) {
             return Ok(true);
         }
         if candidate.required {
             return Err(syntax(candidate.mark, Problem::NoColon));
         }
         self.candidates[self.lowest].open = false;
+        self.release();
         Ok(false)
+    }
+
+    /// Finds the first open candidate anew after one was closed.
+    fn release(&mut self) {
+        while self.candidates.get(self.lowest).is_some_and(|c| !c.open) {
+            self.lowest += 1;
+        }
+        self.hold = self.candidates.get(self.lowest).map_or(usize::MAX, |c| c.token);
     }
 
     /// Whether a candidate before this one keeps all tokens from being taken.
@@ -424,6 +430,7 @@ impl<'a> Scanner<'a> {
                 token.before = before;
             }
             self.candidates[top].open = false;
+            self.release();
             self.key_allowed = false;
         } else {
             if candidate.open && candidate.required {
@@ -464,6 +471,7 @@ impl<'a> Scanner<'a> {
             ..self.candidates[top]
         };
         self.lowest = self.lowest.min(top);
+        self.release();
         Ok(())
     }
 
@@ -473,7 +481,10 @@ impl<'a> Scanner<'a> {
         if candidate.open && candidate.required {
             return Err(syntax(candidate.mark, Problem::NoColon));
         }
-        candidate.open = false;
+        if candidate.open {
+            candidate.open = false;
+            self.release();
+        }
         Ok(())
     }
 
@@ -547,6 +558,9 @@ impl<'a> Scanner<'a> {
 
     /// A comment on the line of the token before it.
     fn line_comment(&mut self) {
+        if !matches!(self.byte(0), b' ' | b'\t' | b'#') {
+            return;
+        }
         let blanks = self.bytes[self.at..].iter().take(COMMENT_REACH);
         let blanks = blanks.take_while(|b| matches!(b, b' ' | b'\t')).count();
         if blanks < COMMENT_REACH && self.byte(blanks) == b'#' {

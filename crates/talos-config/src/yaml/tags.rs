@@ -6,7 +6,7 @@ use super::Dialect;
 use super::error::{Problem, ReadError, Refusal};
 use super::scan::Scanner;
 use super::source::ends_word;
-use super::token::Tok;
+use super::token::{Tag, Tok};
 
 type Result<T> = std::result::Result<T, ReadError>;
 
@@ -80,7 +80,7 @@ impl<'a> Scanner<'a> {
         if !self.at_word_end() {
             return self.error(Problem::TagEnd);
         }
-        self.push(Tok::Tag { handle, suffix }, start);
+        self.push(Tok::Tag(Box::new(Tag { handle, rest: suffix })), start);
         Ok(())
     }
 
@@ -225,6 +225,6 @@ impl<'a> Scanner<'a> {
         if self.at == from || !self.at_word_end() {
             return self.error(Problem::TagDirective);
         }
-        Ok(Tok::TagDirective { handle, prefix })
+        Ok(Tok::TagDirective(Box::new(Tag { handle, rest: prefix })))
     }
 }

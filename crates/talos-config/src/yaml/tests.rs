@@ -68,7 +68,10 @@ fn what_talos_refuses_is_refused_in_every_dialect() {
             "a: b: c\n",
             "- a\nb\n",
         ] {
-            assert!(read_stream(text.as_bytes(), dialect, &Limits::default()).is_err(), "{dialect:?} {text:?}");
+            assert!(
+                read_stream(text.as_bytes(), dialect, &Limits::default()).is_err(),
+                "{dialect:?} {text:?}"
+            );
         }
     }
 }

@@ -31,10 +31,7 @@ pub(super) enum Tok<'a> {
     /// `%YAML`; whether it is 1.1.
     Version(bool),
     /// `%TAG`
-    TagDirective {
-        handle: &'a str,
-        prefix: Cow<'a, str>,
-    },
+    TagDirective(Box<Tag<'a>>),
     BlockSequence,
     BlockMapping,
     BlockEnd,
@@ -50,15 +47,18 @@ pub(super) enum Tok<'a> {
     Value,
     Alias(&'a str),
     Anchor(&'a str),
-    /// An empty handle means that the suffix is the whole tag.
-    Tag {
-        handle: &'a str,
-        suffix: Cow<'a, str>,
-    },
+    Tag(Box<Tag<'a>>),
     Scalar {
         text: Cow<'a, str>,
         style: Style,
     },
+}
+
+/// A tag, or the handle and the prefix of a directive. Without a handle, the rest is the whole tag.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tag<'a> {
+    pub handle: &'a str,
+    pub rest: Cow<'a, str>,
 }
 
 /// What stands before a token that turned out to begin a key.

@@ -48,7 +48,7 @@ fn kind(token: &Token<'_>) -> Kind {
         Tok::StreamEnd => Kind::StreamEnd,
         Tok::DocumentStart => Kind::DocumentStart,
         Tok::DocumentEnd => Kind::DocumentEnd,
-        Tok::Version(_) | Tok::TagDirective { .. } => Kind::Directive,
+        Tok::Version(_) | Tok::TagDirective(_) => Kind::Directive,
         Tok::BlockSequence => Kind::BlockSequence,
         Tok::BlockMapping => Kind::BlockMapping,
         Tok::BlockEnd => Kind::BlockEnd,
@@ -61,7 +61,7 @@ fn kind(token: &Token<'_>) -> Kind {
         Tok::Key => Kind::Key,
         Tok::Value => Kind::Value,
         Tok::Alias(_) => Kind::Alias,
-        Tok::Anchor(_) | Tok::Tag { .. } => Kind::Property,
+        Tok::Anchor(_) | Tok::Tag(_) => Kind::Property,
         Tok::Scalar { .. } => Kind::Scalar,
     }
 }
@@ -128,7 +128,7 @@ pub(super) struct Builder<'a> {
     stack: Vec<Frame<'a>>,
     root: Option<Node>,
     /// The `%TAG` directives of this document.
-    handles: Vec<(&'a str, Cow<'a, str>)>,
+    handles: HashMap<&'a str, Cow<'a, str>>,
     /// Anchors by name, for the whole stream as Talos has it.
     anchors: HashMap<&'a str, usize>,
     /// Every anchored node; nothing while it is open.
@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
             depth,
             stack: Vec::new(),
             root: None,
-            handles: Vec::new(),
+            handles: HashMap::new(),
             anchors: HashMap::new(),
             targets: Vec::new(),
             nodes: 0,
@@ -191,10 +191,10 @@ impl<'a> Builder<'a> {
             match tok {
                 Tok::Version(_) if version => return Err(syntax(start, Problem::DirectiveTwice)),
                 Tok::Version(false) => return Err(syntax(start, Problem::OtherVersion)),
-                Tok::TagDirective { handle, .. } if self.handles.iter().any(|(h, _)| *h == handle) => {
+                Tok::TagDirective(tag) if self.handles.contains_key(tag.handle) => {
                     return Err(syntax(start, Problem::DirectiveTwice));
                 }
-                Tok::TagDirective { handle, prefix } => self.handles.push((handle, prefix)),
+                Tok::TagDirective(tag) => drop(self.handles.insert(tag.handle, tag.rest)),
                 _ => version = true,
             }
         }
@@ -441,13 +441,13 @@ impl<'a> Builder<'a> {
                     head.anchor = Some((name, self.targets.len()));
                     self.scanner.skip();
                 }
-                Tok::Tag { .. } if tag.is_none() => tag = self.scanner.take(),
+                Tok::Tag(_) if tag.is_none() => tag = self.scanner.take(),
                 _ => break,
             }
             end = after;
         }
-        if let Some(Token { tok: Tok::Tag { handle, suffix }, start, .. }) = tag {
-            head.tag = self.tag(handle, suffix).ok_or_else(|| syntax(start, Problem::TagHandle))?;
+        if let Some(Token { tok: Tok::Tag(tag), start, .. }) = tag {
+            head.tag = self.tag(tag.handle, tag.rest).ok_or_else(|| syntax(start, Problem::TagHandle))?;
         }
         if let Some((name, id)) = head.anchor {
             self.targets.push(None);
@@ -457,9 +457,9 @@ impl<'a> Builder<'a> {
     }
 
     /// The full tag; nothing if the handle is not defined, and no tag for a lone `!` up to Talos 1.13.
-    fn tag(&self, handle: &str, suffix: Cow<'a, str>) -> Option<Option<String>> {
-        let prefix = match self.handles.iter().find(|(h, _)| *h == handle) {
-            Some((_, prefix)) => prefix.as_ref(),
+    fn tag(&self, handle: &str, rest: Cow<'a, str>) -> Option<Option<String>> {
+        let prefix = match self.handles.get(handle) {
+            Some(prefix) => prefix.as_ref(),
             None => match handle {
                 "" => "",
                 "!" => "!",
@@ -467,7 +467,7 @@ impl<'a> Builder<'a> {
                 _ => return None,
             },
         };
-        let full = if prefix.is_empty() { suffix.into_owned() } else { format!("{prefix}{suffix}") };
+        let full = if prefix.is_empty() { rest.into_owned() } else { format!("{prefix}{rest}") };
         if full == "!" {
             return Some(Some(full).filter(|_| self.dialect >= Dialect::Rc5));
         }
