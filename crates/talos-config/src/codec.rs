@@ -186,7 +186,7 @@ fn prefix(text: &str) -> Option<String> {
 fn hardware_addr(text: &str) -> Option<String> {
     // Go drops the colons wherever they stand
     let digits: Vec<u8> = text.bytes().filter(|b| *b != b':').map(|b| b.to_ascii_lowercase()).collect();
-    if digits.len() % 2 != 0 || !digits.iter().all(u8::is_ascii_hexdigit) {
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;
     }
     let bytes: Vec<&str> = digits.chunks(2).filter_map(|pair| std::str::from_utf8(pair).ok()).collect();

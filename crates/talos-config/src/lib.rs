@@ -8,11 +8,14 @@
 //!
 //! What cannot be done exactly as Talos does is refused with a message. Refused although Talos takes it:
 //!
-//! - tags other than `!!str`, `!!binary` and the reference's; merge keys `<<`; keys that are no text;
+//! - tags that change what a value means (`!!int "7"`), and where references are used, every tag but the core's and
+//!   the reference's; merge keys `<<`, and `<<` as a value where Talos takes it for null; keys that are no text;
 //! - unquoted dates in free-form values, and keys of nested free-form mappings that are not read as text;
-//! - URLs that are opaque (`mailto:x`), have no host and no path, a zone, or unusual signs in the host;
+//! - URLs whose host is an IPv6 address with a zone, or that begin with `///`; a mapping or a list in the place of
+//!   a text that is decoded by its type;
 //! - text that Talos' encoder would damage (see [`EncodeError::Lossy`]), keys above 128 bytes or with line breaks;
-//! - deletions in documents that do not exist, and whatever makes Talos crash (see [`MergeReason`]);
+//! - deletions in documents that do not exist, up to Talos 1.13, elements that cannot be chosen exactly, and
+//!   whatever makes Talos crash (see [`MergeReason`]);
 //! - empty patches and JSON patches (RFC 6902);
 //! - what [`yaml::Refusal`] names, and what is beyond [`Limits`].
 //!

@@ -18,8 +18,11 @@ use crate::yaml::Dialect;
 
 pub(crate) use switches::{MissingDelete, OldQuote, PatchOrder, Switches, Unquoted};
 
-/// The tables that are part of this library, oldest first, each loaded when it is asked for.
-static EMBEDDED: [(&str, &[u8], OnceLock<Option<Tables>>); 3] = [
+/// A minor, the bytes of its tables, and the tables once they were asked for.
+type Embedded = (&'static str, &'static [u8], OnceLock<Option<Tables>>);
+
+/// The tables that are part of this library, oldest first.
+static EMBEDDED: [Embedded; 3] = [
     ("1.12", include_bytes!("../../../../schema/talos/1.12/tables.json"), OnceLock::new()),
     ("1.13", include_bytes!("../../../../schema/talos/1.13/tables.json"), OnceLock::new()),
     ("1.14", include_bytes!("../../../../schema/talos/1.14/tables.json"), OnceLock::new()),
