@@ -1,5 +1,7 @@
 //! From nodes to typed values, strictly, by the tables.
 
+mod merge_keys;
+
 use std::sync::Arc;
 
 use crate::codec::{self, Misfit};
@@ -127,7 +129,9 @@ impl<'a> Decoder<'a> {
         let entries = self.entries(node, "a mapping")?;
         let mut val = Val::default();
         val.fields_mut(s.fields.len());
-        for (key, value) in entries {
+        // a free-form value is a struct around a map
+        let inner = if s.keys.is_empty() && s.rest.is_some() { &Shape::Any } else { &Shape::Bool };
+        for (key, value) in self.expanded(entries, inner)? {
             let name = self.key(key)?.to_owned();
             if let Some(path) = s.keys.get(&name) {
                 let shape = field_shape(self.tables, s, path);
@@ -250,7 +254,8 @@ impl<'a> Decoder<'a> {
 
     fn map(&mut self, inner: &Shape, node: &Node) -> Result<Data> {
         let mut out = Vec::new();
-        for (key, value) in self.entries(node, "a mapping")? {
+        let entries = self.entries(node, "a mapping")?;
+        for (key, value) in self.expanded(entries, inner)? {
             let name = self.key(key)?;
             self.path.push(name.to_owned());
             out.push((name.into(), self.value(inner, value)?));
@@ -264,7 +269,7 @@ impl<'a> Decoder<'a> {
         match &node.kind {
             NodeKind::Sequence(_) => self.list(&Shape::Any, node),
             NodeKind::Mapping(entries) => {
-                for (key, _) in entries {
+                for (key, _) in self.expanded(entries, &Shape::Any)? {
                     if let Ok(Scalar::Plain(plain, _)) = self.scalar(key.resolved())
                         && plain != Plain::Text
                     {

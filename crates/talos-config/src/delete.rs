@@ -136,6 +136,10 @@ impl Walk<'_> {
                 };
                 match (key.text(), &value.kind) {
                     (Some(key), NodeKind::Scalar { text, .. }) => Some((key.to_owned(), text.clone())),
+                    // Talos takes it for an empty text
+                    (Some(key), NodeKind::Mapping(_) | NodeKind::Sequence(_)) => {
+                        Some((key.to_owned(), String::new()))
+                    }
                     _ => return Err(refuse("the first field, which chooses the element, must be a scalar")),
                 }
             }

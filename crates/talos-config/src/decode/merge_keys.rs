@@ -1,0 +1,55 @@
+//! What `<<` brings into a mapping.
+
+use super::{Decoder, Result, Scalar, is_merge_key};
+use crate::node::{Node, NodeKind};
+use crate::scalar::Plain;
+use crate::tables::Shape;
+
+impl Decoder<'_> {
+    /// The entries of a mapping whose values have this shape, with what merge keys bring: in free-form values all that
+    /// can be merged, in maps of texts only aliases. Explicit keys win, then what comes first.
+    pub(super) fn expanded<'n>(
+        &self,
+        entries: &'n [(Node, Node)],
+        inner: &Shape,
+    ) -> Result<Vec<(&'n Node, &'n Node)>> {
+        let merge = |key: &Node| key.resolved().tag.is_none() && is_merge_key(key.resolved());
+        let mut out: Vec<_> = entries.iter().filter(|(key, _)| !merge(key)).map(|(k, v)| (k, v)).collect();
+        for (key, value) in entries.iter().filter(|(key, _)| merge(key)) {
+            let (target, free) = (value.resolved(), *inner == Shape::Any);
+            let alias = !std::ptr::eq(value, target);
+            if !free && !(alias && *inner == Shape::Text) {
+                return Err(self.not_handled(key.pos, "the merge key '<<'", "write the keys out"));
+            }
+            let parts = match &target.kind {
+                NodeKind::Mapping(_) => std::slice::from_ref(target),
+                NodeKind::Sequence(elements) if free => elements,
+                _ => return Err(self.misfit(target, "a mapping, or a list of mappings, after '<<:'")),
+            };
+            for part in parts {
+                let NodeKind::Mapping(found) = &part.resolved().kind else {
+                    return Err(self.misfit(part, "a mapping"));
+                };
+                for (k, v) in self.expanded(found, inner)? {
+                    match out.iter().find(|(known, _)| known.text() == k.text()) {
+                        None => out.push((k, v)),
+                        Some((known, _)) if self.is_text_key(known) && self.is_text_key(k) => {}
+                        Some(_) => {
+                            return Err(self.not_handled(
+                                key.pos,
+                                "the merge key '<<'",
+                                "write the keys out",
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// Whether a key is read as text, and as no number, boolean or null.
+    fn is_text_key(&self, key: &Node) -> bool {
+        matches!(self.scalar(key.resolved()), Ok(Scalar::Plain(Plain::Text, _) | Scalar::Quoted(_)))
+    }
+}
