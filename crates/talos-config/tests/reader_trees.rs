@@ -128,8 +128,8 @@ fn real_files_read_as_talos_reads_them() {
 #[ignore = "takes minutes"]
 fn every_short_document_reads_as_talos_reads_it() {
     const FRAGMENTS: &[&str] = &[
-        "a", "b: ", ": ", ":", " ", "  ", "\t", "\n", "- ", "-", "? ", "[", "]", "{", "}", ",", "&a ", "*a", "!t ", "! ",
-        "|\n", ">-\n", "'", "\"", "#", "\n---\n", "...\n", "%", "\r", "\u{85}", "é",
+        "a", "b: ", ": ", ":", " ", "  ", "\t", "\n", "- ", "-", "? ", "[", "]", "{", "}", ",", "&a ", "*a",
+        "!t ", "! ", "|\n", ">-\n", "'", "\"", "#", "\n---\n", "...\n", "%", "\r", "\u{85}", "é",
     ];
     let length = number("BRONZEWARD_READER_LENGTH", 4);
     let mut dumpers: Vec<_> = CANDIDATES.iter().map(|(candidate, _)| YamlTree::start(*candidate)).collect();
