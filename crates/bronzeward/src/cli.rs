@@ -64,9 +64,12 @@ pub enum Command {
     Check(Check),
     /// Print the composed configuration of a machine, references as references.
     #[command(
-        after_help = "Examples:\n  bronzeward render w1\n  bronzeward render --patch fragments/role/labels.yaml"
+        after_help = "Examples:\n  bronzeward render w1\n  bronzeward render --all -o out\n  bronzeward render --patch fragments/role/labels.yaml"
     )]
     Render(Render),
+    /// Compose machine configuration files without a repository, as `talosctl machineconfig` does.
+    #[command(subcommand, visible_alias = "mc")]
+    Machineconfig(Machineconfig),
     /// Say what would be done if a branch were merged.
     #[command(
         after_help = "Examples:\n  bronzeward plan\n  bronzeward plan labels --format json --exit-code"
@@ -222,8 +225,14 @@ pub struct Check {
 #[derive(Debug, Args)]
 pub struct Render {
     /// The machine.
-    #[arg(required_unless_present = "patch", add = ArgValueCompleter::new(machine_names))]
+    #[arg(required_unless_present_any = ["patch", "all"], add = ArgValueCompleter::new(machine_names))]
     pub machine: Option<String>,
+    /// Every machine, each into `DIR/CLUSTER/MACHINE.yaml` of the folder that `--output` names.
+    #[arg(long, conflicts_with_all = ["machine", "patch", "explain"], requires = "output")]
+    pub all: bool,
+    /// Write to this file, or with `--all` into this folder.
+    #[arg(short, long, value_name = "PATH", conflicts_with_all = ["patch", "explain"])]
+    pub output: Option<PathBuf>,
     /// Print what talosctl can take of this fragment: no header, no references.
     #[arg(long, value_name = "FILE", conflicts_with = "machine")]
     pub patch: Option<PathBuf>,
@@ -233,6 +242,46 @@ pub struct Render {
     /// Say where every value was written, and what it overrode.
     #[arg(long)]
     pub explain: bool,
+}
+
+/// `machineconfig`.
+#[derive(Debug, Subcommand)]
+pub enum Machineconfig {
+    /// Apply strategic merge patches to a machine configuration.
+    ///
+    /// With at least one patch the result is composed and encoded anew, byte for byte as talosctl's; with none the
+    /// file passes through untouched.
+    #[command(
+        after_help = "Examples:\n  bronzeward machineconfig patch worker.yaml --patch @labels.yaml -o w1.yaml\n  bronzeward machineconfig patch - -p 'machine: {type: worker}' --contract v1.13 < worker.yaml"
+    )]
+    Patch(PatchArgs),
+    /// Say of every value of the result where it was written, what it overrode, and by which rule.
+    #[command(after_help = "Example:\n  bronzeward machineconfig explain worker.yaml --patch @labels.yaml")]
+    Explain(ComposeArgs),
+}
+
+/// `machineconfig patch`.
+#[derive(Debug, Args)]
+pub struct PatchArgs {
+    /// What is composed.
+    #[command(flatten)]
+    pub compose: ComposeArgs,
+    /// Write to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What `machineconfig patch` and `machineconfig explain` compose.
+#[derive(Debug, Args)]
+pub struct ComposeArgs {
+    /// The machine configuration; `-` for standard input.
+    pub file: PathBuf,
+    /// A patch, as text or as `@FILE`; may be given several times, and is applied in that order.
+    #[arg(short, long = "patch", value_name = "PATCH")]
+    pub patch: Vec<String>,
+    /// The Talos minor whose rules compose, as `v1.13`; the newest that this version knows when it is not named.
+    #[arg(long, value_name = "MINOR")]
+    pub contract: Option<String>,
 }
 
 /// `plan`.

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use anyhow::{Context as _, Result};
 use bronzeward_git::sign::{Signer, SshKeygen};
 use bronzeward_git::{GitProgram, Ident, Oid, Remote, Repo};
+use bronzeward_intent::parallel::in_parallel;
 use bronzeward_intent::{Files, Governance, Intent, Name};
 use bronzeward_secrets::age_file::open_installation;
 use bronzeward_secrets::{AgeIdentity, InstallationKey};
@@ -112,13 +113,17 @@ impl Clone {
     /// The files of the work tree: tracked, and untracked ones that are not ignored.
     pub fn work_files(&self) -> Result<Files> {
         let list = self.git.run(&["ls-files", "-z", "--cached", "--others", "--exclude-standard"])?;
+        let paths: Vec<&str> = list.split('\0').filter(|path| !path.is_empty()).collect();
+        let dir = &self.dir;
+        let read = in_parallel(&paths, |path| {
+            let full = dir.join(path);
+            let regular = full.symlink_metadata().is_ok_and(|meta| meta.is_file());
+            regular.then(|| std::fs::read(&full)).transpose()
+        });
         let mut files = Files::default();
-        for path in list.split('\0').filter(|path| !path.is_empty()) {
-            let full = self.dir.join(path);
-            if let Ok(meta) = full.symlink_metadata()
-                && meta.is_file()
-            {
-                files.insert(path, std::fs::read(&full).with_context(|| format!("Cannot read `{path}`"))?);
+        for (path, bytes) in paths.into_iter().zip(read) {
+            if let Some(bytes) = bytes.with_context(|| format!("Cannot read `{path}`"))? {
+                files.insert(path, bytes);
             }
         }
         Ok(files)

@@ -12,6 +12,8 @@ mod begin;
 mod help;
 #[path = "cli/https.rs"]
 mod https;
+#[path = "cli/machineconfig.rs"]
+mod machineconfig;
 #[path = "cli/nodes.rs"]
 mod nodes;
 #[path = "cli/reading.rs"]

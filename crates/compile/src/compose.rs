@@ -2,17 +2,20 @@
 //!
 //! A pure function of one commit's files. Needs no secret, node, clock or network.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
+use std::iter;
+use std::num::NonZero;
 
 use bronzeward_intent::finding::Code;
-use bronzeward_intent::lock::SecretKind;
+use bronzeward_intent::parallel::spread;
 use bronzeward_intent::{ClusterIntent, Finding, Findings, Intent, Name, Selection, canonical};
-use bronzeward_secrets::reference::{Reference, TAG};
+use bronzeward_secrets::reference::TAG;
 use talos_config::{
-    Config, ConfigError, Leaf, LeafValue, Limits, MergeError, Options, Origin, Patch, Path, Pos, SourceId,
-    Tables,
+    Config, ConfigError, Limits, MergeError, Options, Origin, Patch, Pos, SourceId, Tables, Unexpected,
 };
 
+use crate::pin::pin;
 use crate::plan::{PlannedReference, references_digest};
 
 /// Codes of findings that composition makes.
@@ -97,7 +100,7 @@ pub fn tables(cluster: &Name, contract: &str) -> Result<Tables, Finding> {
 /// Every finding that refuses.
 pub fn compose(intent: &Intent, cluster: &Name, machine: &Name) -> Result<Composed, Findings> {
     let selection = intent.selection(cluster, machine)?;
-    compose_selection(intent, cluster, &selection, true)
+    Composer::new(intent, cluster)?.compose(&selection, true)
 }
 
 /// Composes the base of a machine alone, as an adoption by a base does.
@@ -106,78 +109,185 @@ pub fn compose(intent: &Intent, cluster: &Name, machine: &Name) -> Result<Compos
 /// Every finding that refuses.
 pub fn compose_base(intent: &Intent, cluster: &Name, machine: &Name) -> Result<Composed, Findings> {
     let selection = intent.selection(cluster, machine)?;
-    compose_selection(intent, cluster, &selection, false)
+    Composer::new(intent, cluster)?.compose(&selection, false)
 }
 
-fn compose_selection(
-    intent: &Intent,
-    cluster: &Name,
-    selection: &Selection<'_>,
-    with_fragments: bool,
-) -> Result<Composed, Findings> {
-    let of_cluster = intent.clusters.get(cluster).expect("BUG: a selection names a cluster that exists");
-    let tables = tables(cluster, &of_cluster.cluster.contract)?;
-    let mut findings = Findings::default();
-    let mut warnings = Findings::default();
-    let mut sources = vec![selection.base.path.clone()];
-    let mut config = Config::load(&tables, &selection.base.body, SourceId(0), &options())
-        .map_err(|err| config_finding(&selection.base.path, &err))?;
-    for fragment in selection.fragments.iter().filter(|_| with_fragments) {
-        let path = &fragment.source.path;
-        let source = SourceId(sources.len() as u32);
-        sources.push(path.clone());
-        let patch = match Patch::load(&tables, &fragment.source.body, source, &options()) {
-            Ok(patch) => patch,
-            Err(err) => {
-                findings.push(config_finding(path, &err));
-                continue;
-            }
-        };
-        if findings.has_errors() {
-            // what cannot be loaded is named completely; merging over a hole would only mislead
-            continue;
+/// Composes machines of one cluster after each other. What the next one shares with the one before - the base and
+/// the first fragments - is composed once, and every fragment is parsed once for each place that it has in an order.
+pub struct Composer<'a> {
+    cluster: &'a Name,
+    of_cluster: &'a ClusterIntent,
+    tables: Tables,
+    patches: HashMap<(&'a str, u32), Patch>,
+    levels: Vec<Level<'a>>,
+    explains: bool,
+}
+
+/// A configuration on the way: after the base and some fragments.
+struct Level<'a> {
+    /// The file that was put on last.
+    path: &'a str,
+    changed: bool,
+    /// What people do not expect of it, if the composer explains.
+    unexpected: Vec<Unexpected>,
+    config: Config,
+}
+
+impl<'a> Composer<'a> {
+    /// For the machines of a cluster.
+    ///
+    /// # Errors
+    /// A contract that this version cannot compose.
+    ///
+    /// # Panics
+    /// When there is no such cluster, which a selection excludes.
+    pub fn new(intent: &'a Intent, cluster: &'a Name) -> Result<Self, Findings> {
+        let of_cluster = intent.clusters.get(cluster).expect("BUG: a selection names a cluster that exists");
+        let tables = tables(cluster, &of_cluster.cluster.contract)?;
+        Ok(Composer {
+            cluster,
+            of_cluster,
+            tables,
+            patches: HashMap::new(),
+            levels: Vec::new(),
+            explains: false,
+        })
+    }
+
+    /// Also warns of what Talos' rules do that people do not expect: values that a fragment erased, kept or lost
+    /// against what it seems to say.
+    pub fn explaining(mut self) -> Self {
+        self.explains = true;
+        self
+    }
+
+    /// Composes one machine.
+    ///
+    /// # Errors
+    /// Every finding that refuses.
+    pub fn compose(&mut self, selection: &Selection<'a>, with_fragments: bool) -> Result<Composed, Findings> {
+        let base = &selection.base;
+        let fragments = if with_fragments { selection.fragments.as_slice() } else { &[] };
+        let sources: Vec<(&'a str, &'a [u8])> = iter::once((base.path.as_str(), base.body.as_slice()))
+            .chain(fragments.iter().map(|f| (f.source.path.as_str(), f.source.body.as_slice())))
+            .collect();
+        let shared = self.levels.iter().zip(&sources).take_while(|(level, (path, _))| level.path == *path);
+        let shared = shared.count();
+        self.levels.truncate(shared);
+        self.parse(&sources[shared.max(1)..], shared.max(1))?;
+        for (i, (path, body)) in sources.iter().enumerate().skip(shared) {
+            let level = self.level(i as u32, path, body)?;
+            self.levels.push(level);
         }
-        match config.apply(&patch) {
-            Ok(applied) if !applied.changed => {
+        let mut warnings = Findings::default();
+        let sources: Vec<String> = sources.iter().map(|(path, _)| (*path).to_owned()).collect();
+        for level in &self.levels {
+            if !level.changed {
                 let message = "The fragment changes nothing here";
                 let help = "stop selecting it, or correct it";
                 let top = bronzeward_intent::finding::TOP;
-                warnings.push(Finding::warning(path, top, codes::UNCHANGED, message, help));
+                warnings.push(Finding::warning(level.path, top, codes::UNCHANGED, message, help));
             }
-            Ok(_) => {}
-            Err(err) => return Err(merge_finding(path, &err).into()),
+            for what in &level.unexpected {
+                warnings.push(unexpected(level.path, what, &sources));
+            }
+        }
+        let config = self.levels.last().expect("BUG: the base is a level").config.clone();
+        let pinned = pin(self.cluster, self.of_cluster, &sources, config)?;
+        let bytes = pinned.config.encode().map_err(|err| {
+            let top = bronzeward_intent::finding::TOP;
+            Finding::error(&base.path, top, codes::ENCODE, err.to_string(), "change that text")
+        })?;
+        Ok(Composed {
+            digest: canonical::sha256(&bytes),
+            config: pinned.config,
+            bytes,
+            references: pinned.references,
+            sources,
+            reads: selection.reads.clone(),
+            warnings,
+            risks: pinned.risks,
+        })
+    }
+
+    /// Parses the fragments that were not parsed for their place yet. What cannot be loaded is named completely.
+    fn parse(&mut self, fragments: &[(&'a str, &'a [u8])], first: usize) -> Result<(), Findings> {
+        let mut findings = Findings::default();
+        for ((path, body), place) in fragments.iter().zip(first as u32..) {
+            if let Entry::Vacant(entry) = self.patches.entry((path, place)) {
+                match Patch::load(&self.tables, body, SourceId(place), &options()) {
+                    Ok(patch) => drop(entry.insert(patch)),
+                    Err(err) => findings.push(config_finding(path, &err)),
+                }
+            }
+        }
+        if findings.has_errors() { Err(findings) } else { Ok(()) }
+    }
+
+    fn level(&self, place: u32, path: &'a str, body: &[u8]) -> Result<Level<'a>, Findings> {
+        let Some(before) = self.levels.last() else {
+            let config = Config::load(&self.tables, body, SourceId(0), &options())
+                .map_err(|err| config_finding(path, &err))?;
+            return Ok(Level { path, changed: true, unexpected: Vec::new(), config });
+        };
+        let mut config = before.config.clone();
+        let patch = self.patches.get(&(path, place)).expect("BUG: every fragment was parsed");
+        let applied = match self.explains {
+            true => config.apply_explained(patch),
+            false => config.apply(patch).map(|applied| (applied, Vec::new())),
+        };
+        let (applied, unexpected) = applied.map_err(|err| merge_finding(path, &err))?;
+        Ok(Level { path, changed: applied.changed, unexpected, config })
+    }
+}
+
+/// As [`compose`], and warns of what Talos' rules do that people do not expect: see [`Composer::explaining`].
+///
+/// # Errors
+/// Every finding that refuses.
+pub fn compose_explained(intent: &Intent, cluster: &Name, machine: &Name) -> Result<Composed, Findings> {
+    let selection = intent.selection(cluster, machine)?;
+    Composer::new(intent, cluster)?.explaining().compose(&selection, true)
+}
+
+/// Composes many machines, on every core, and hands over each as soon as it is done, in no certain order.
+/// `explaining`: see [`Composer::explaining`].
+pub fn compose_each(
+    intent: &Intent,
+    machines: &[(&Name, &Name)],
+    explaining: bool,
+    done: &(dyn Fn(&Name, &Name, Result<Composed, Findings>) + Sync),
+) {
+    let mut selected: Vec<(&Name, &Name, Selection<'_>)> = Vec::new();
+    for (cluster, machine) in machines {
+        match intent.selection(cluster, machine) {
+            Ok(selection) => selected.push((cluster, machine, selection)),
+            Err(findings) => done(cluster, machine, Err(findings)),
         }
     }
-    if findings.has_errors() {
-        return Err(findings);
-    }
-    let mut pins = Pins {
-        cluster,
-        of_cluster,
-        sources: &sources,
-        findings: Findings::default(),
-        risks: BTreeSet::new(),
+    // neighbours share as much as they can
+    let order = |(cluster, _, selection): &(&Name, &Name, Selection<'_>)| {
+        let fragments: Vec<&str> = selection.fragments.iter().map(|f| f.source.path.as_str()).collect();
+        ((*cluster).clone(), selection.base.path.clone(), fragments.join("\n"))
     };
-    pins.refuse_literals(&config);
-    let references = pins.pin(&mut config);
-    let Pins { findings, risks, .. } = pins;
-    if findings.has_errors() {
-        return Err(findings);
-    }
-    let bytes = config.encode().map_err(|err| {
-        let top = bronzeward_intent::finding::TOP;
-        Finding::error(&selection.base.path, top, codes::ENCODE, err.to_string(), "change that text")
-    })?;
-    Ok(Composed {
-        digest: canonical::sha256(&bytes),
-        config,
-        bytes,
-        references,
-        sources,
-        reads: selection.reads.clone(),
-        warnings,
-        risks,
-    })
+    selected.sort_by_cached_key(order);
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let share = selected.len().div_ceil(threads).max(1);
+    let chunks: Vec<_> = selected.chunks(share).collect();
+    spread(&chunks, |chunk| {
+        for of_cluster in chunk.chunk_by(|a, b| a.0 == b.0) {
+            let cluster = of_cluster[0].0;
+            let composer = Composer::new(intent, cluster);
+            let mut composer = composer.map(|c| if explaining { c.explaining() } else { c });
+            for (_, machine, selection) in of_cluster {
+                let composed = match &mut composer {
+                    Ok(composer) => composer.compose(selection, true),
+                    Err(findings) => Err(findings.clone()),
+                };
+                done(cluster, machine, composed);
+            }
+        }
+    });
 }
 
 /// Loads one file as a patch, for a check that needs no machine.
@@ -188,96 +298,17 @@ pub fn check_patch(tables: &Tables, path: &str, body: &[u8]) -> Result<(), Findi
     Patch::load(tables, body, SourceId(0), &options()).map(drop).map_err(|err| config_finding(path, &err))
 }
 
-struct Pins<'a> {
-    cluster: &'a Name,
-    of_cluster: &'a ClusterIntent,
-    sources: &'a [String],
-    findings: Findings,
-    risks: BTreeSet<&'static str>,
-}
-
-impl Pins<'_> {
-    fn report(&mut self, origin: Option<Origin>, code: Code, message: String, help: &str) {
-        let file = origin.and_then(|origin| self.sources.get(origin.source.0 as usize));
-        let file = file.cloned().unwrap_or_else(|| format!("clusters/{}/cluster.yaml", self.cluster));
-        let pos = origin.map_or(bronzeward_intent::finding::TOP, |origin| origin.pos);
-        self.findings.push(Finding::error(file, pos, code, message, help));
-    }
-
-    fn refuse_literals(&mut self, config: &Config) {
-        for leaf in config.redacted_paths() {
-            let message = format!(
-                "A literal stands in {}{}, which Talos takes for secret",
-                leaf.document, leaf.pointer
-            );
-            let help = "it is in Git for good: rotate that value, and write a reference (`!bwref NAME`) to the new one";
-            self.report(leaf.origin, codes::LITERAL, message, help);
-        }
-    }
-
-    /// Writes the lock's version into every reference.
-    fn pin(&mut self, config: &mut Config) -> Vec<PlannedReference> {
-        let leaves: Vec<Leaf> =
-            config.leaves().filter(|leaf| matches!(leaf.value, LeafValue::Opaque(_))).collect();
-        let mut references = BTreeSet::new();
-        for leaf in leaves {
-            let LeafValue::Opaque(text) = &leaf.value else { continue };
-            let Some((pinned, reference)) = self.pin_one(&leaf, text) else { continue };
-            references.insert(reference);
-            let path = Path::of(&leaf.document, &leaf.pointer);
-            if let Err(err) = config.substitute(&path, &pinned) {
-                let help = "choose a single value below or above it";
-                self.report(Some(leaf.origin), codes::REFERENCE, err.to_string(), help);
-            }
-        }
-        references.into_iter().collect()
-    }
-
-    fn pin_one(&mut self, leaf: &Leaf, text: &str) -> Option<(String, PlannedReference)> {
-        let origin = Some(leaf.origin);
-        let at = format!("{}{}", leaf.document, leaf.pointer);
-        let reference: Reference = match text.parse() {
-            Ok(reference) => reference,
-            Err(err) => {
-                let err: bronzeward_secrets::reference::BadReference = err;
-                self.report(origin, codes::REFERENCE, format!("{err} (at {at})"), "see docs/walkthrough.md");
-                return None;
-            }
-        };
-        let name = reference.name.as_str();
-        let Some(locked) = self.of_cluster.lock.secrets.get(name) else {
-            let message = format!("The secret `{name}` stands in no line of the lock of `{}`", self.cluster);
-            let help = "correct the name; secrets of other clusters cannot be used";
-            self.report(origin, codes::REFERENCE, message, help);
-            return None;
-        };
-        let problem = match locked.kind {
-            SecretKind::String if !leaf.class.takes_text() => Some("a string cannot stand in this field"),
-            SecretKind::String => None,
-            SecretKind::Access => Some("access to nodes never compiles into a configuration"),
-            _ => Some("only secrets of kind string are supported yet"),
-        };
-        let other = reference.version.is_some_and(|version| version != locked.version);
-        let problem = problem.or(other.then_some("that version is not the one in the lock"));
-        if let Some(problem) = problem {
-            let help = "see the secret's line in secrets.lock.yaml";
-            self.report(origin, codes::REFERENCE, format!("The secret `{name}` at {at}: {problem}"), help);
-            return None;
-        }
-        let class = leaf.pointer.rsplit('/').next().unwrap_or_default();
-        let known = |field: &String| field == class || field == bronzeward_secrets::ingest::OPAQUE_CLASS;
-        if !locked.fields.iter().any(known) {
-            self.risks.insert("secret-widened");
-        }
-        let planned =
-            PlannedReference { name: name.to_owned(), version: locked.version, value: locked.value.clone() };
-        Some((reference.pinned(locked.version), planned))
-    }
-}
-
 fn config_finding(path: &str, err: &ConfigError) -> Finding {
     let pos = err.pos().unwrap_or(bronzeward_intent::finding::TOP);
     Finding::error(path, pos, codes::TALOS, without_place(&err.to_string(), pos), "")
+}
+
+fn unexpected(path: &str, what: &Unexpected, sources: &[String]) -> Finding {
+    let pos = what.patch.map_or(bronzeward_intent::finding::TOP, |origin| origin.pos);
+    let before = what.before.and_then(|origin| Some((sources.get(origin.source.0 as usize)?, origin.pos)));
+    let before = before.map(|(file, pos)| format!(" (it stood in {file}:{pos})")).unwrap_or_default();
+    let message = format!("{}:{}: {}{before}", what.document, what.pointer, what.kind);
+    Finding::warning(path, pos, Code(what.kind.code()), message, what.kind.way_out())
 }
 
 fn merge_finding(path: &str, err: &MergeError) -> Finding {

@@ -4,11 +4,12 @@
 
 pub mod artifact;
 pub mod compose;
+mod pin;
 pub mod plan;
 pub mod planner;
 mod reboot;
 pub mod view;
 
 pub use artifact::{Artifact, ArtifactError};
-pub use compose::{Composed, compose, compose_base};
+pub use compose::{Composed, Composer, compose, compose_base, compose_each, compose_explained};
 pub use planner::{Planned, Planner};

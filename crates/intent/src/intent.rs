@@ -11,6 +11,7 @@ use crate::fragment::{Base, FragmentHeader, Source, read_own, split};
 use crate::governance::{Governance, REPOSITORY_FILE};
 use crate::lock::SecretsLock;
 use crate::name::{Layer, Name};
+use crate::parallel::in_parallel;
 use crate::place::place;
 use crate::selection::Look;
 
@@ -196,15 +197,16 @@ fn check_identity(
 ) {
     let uuid = identity.uuid.as_ref().map(|uuid| ("uuid", uuid.to_ascii_lowercase()));
     for (key, id) in [("node", identity.node.clone())].into_iter().chain(uuid) {
-        let pos = place(files, path, &["identity", key]);
+        // finding a place reads the file again, which is for findings only
+        let pos = || place(files, path, &["identity", key]);
         if id.is_empty() {
             let message = format!("The identity's `{key}` is empty");
             let help = "write what Talos reports, or leave out a `uuid` that the platform does not have";
-            findings.push(Finding::error(path, pos, codes::WRONG_VALUE, message, help));
+            findings.push(Finding::error(path, pos(), codes::WRONG_VALUE, message, help));
         } else if let Some(other) = seen.insert(id.clone(), path.to_owned()) {
             let message = format!("The identity `{id}` is also that of {other}");
             let help = "one machine has one name; remove one of the two files";
-            findings.push(Finding::error(path, pos, codes::DUPLICATE, message, help));
+            findings.push(Finding::error(path, pos(), codes::DUPLICATE, message, help));
         }
     }
 }
@@ -275,17 +277,18 @@ impl Reader<'_> {
         }
     }
 
-    fn named<T: DeserializeOwned>(
+    fn named<T: DeserializeOwned + Send>(
         &mut self,
         folder: &str,
         key: &str,
         name_of: fn(&T) -> &Name,
     ) -> BTreeMap<Name, T> {
-        let files = self.files;
+        let files: Vec<(&str, &[u8])> = self.files.below(folder).collect();
+        let read = in_parallel(&files, |(path, bytes)| read_own::<T>(path, bytes));
         let mut out = BTreeMap::new();
-        for (path, bytes) in files.below(folder) {
+        for ((path, _), read) in files.into_iter().zip(read) {
             let Some(name) = self.file_name(folder, path) else { continue };
-            let Some(read) = self.own::<T>(path, bytes) else { continue };
+            let Some(read) = read.map_err(|finding| self.findings.push(finding)).ok() else { continue };
             self.same_name(path, key, &name, name_of(&read));
             out.insert(name, read);
         }
@@ -297,9 +300,10 @@ impl Reader<'_> {
     }
 
     fn fragments(&mut self, folder: &str) -> Fragments {
-        let files = self.files;
+        let files: Vec<(&str, &[u8])> = self.files.below(folder).collect();
+        let read = in_parallel(&files, |(path, bytes)| split(path, bytes));
         let mut out = Fragments::new();
-        for (path, bytes) in files.below(folder) {
+        for ((path, _), read) in files.into_iter().zip(read) {
             let rest = &path[folder.len() + 1..];
             let layer = match rest.split_once('/').map(|(layer, _)| layer.parse::<Layer>()) {
                 Some(Ok(layer)) => layer,
@@ -323,7 +327,7 @@ impl Reader<'_> {
                 }
             };
             let Some(name) = self.file_name(&format!("{folder}/{layer}"), path) else { continue };
-            match split(path, bytes) {
+            match read {
                 Ok(source) => {
                     out.insert((layer, name), source);
                 }

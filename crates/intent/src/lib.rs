@@ -14,6 +14,7 @@ pub mod governance;
 pub mod intent;
 pub mod lock;
 pub mod name;
+pub mod parallel;
 mod place;
 pub mod repository;
 pub mod selection;

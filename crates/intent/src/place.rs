@@ -8,7 +8,8 @@ use crate::finding::TOP;
 /// The place of what a path of keys (and, in a list, of element texts) names: the value of the last key when it is a
 /// scalar, else the key, else the list's element. As deep as it goes; the top of the file when nothing is there.
 pub(crate) fn place(files: &Files, path: &str, steps: &[&str]) -> Pos {
-    let documents = files.get(path).and_then(|bytes| read_stream(bytes, Dialect::default(), &Limits::default()).ok());
+    let documents =
+        files.get(path).and_then(|bytes| read_stream(bytes, Dialect::default(), &Limits::default()).ok());
     let root = documents.iter().flatten().find_map(|document| document.root.as_ref());
     let (mut found, mut node) = (TOP, root);
     for step in steps {

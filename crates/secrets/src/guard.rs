@@ -24,7 +24,8 @@ pub struct Copy {
 /// [`ReadError`] when the text cannot be read; it was made here, so that is a mistake of ours.
 pub fn copies(text: &[u8], values: &[&SecretValue]) -> Result<Vec<Copy>, ReadError> {
     let mut found = Vec::new();
-    let documents = read_stream(text, Dialect::default(), &Limits { bytes: usize::MAX, ..Limits::default() })?;
+    let documents =
+        read_stream(text, Dialect::default(), &Limits { bytes: usize::MAX, ..Limits::default() })?;
     for (index, document) in documents.iter().enumerate() {
         let Some(root) = &document.root else { continue };
         let mut walk = Walk { values, found: &mut found };

@@ -22,7 +22,8 @@ impl Summary {
 
 /// Reads a configuration, or says why a node would not take it.
 pub(crate) fn read(bytes: &[u8]) -> Result<Summary, &'static str> {
-    let documents = read_stream(bytes, Dialect::default(), &Limits::default()).map_err(|_| "it does not read as YAML")?;
+    let documents =
+        read_stream(bytes, Dialect::default(), &Limits::default()).map_err(|_| "it does not read as YAML")?;
     let mut summary = None;
     let mut hostname = String::new();
     for root in documents.iter().filter_map(|document| document.root.as_ref()) {

@@ -1,16 +1,17 @@
 //! Looking into a configuration: leaves with their origin, single places, references.
 
+use std::sync::Arc;
+
 use crate::codec::text_of;
 use crate::config::{Config, Doc, text_node};
 use crate::decode::{Decoder, trim_manifests};
-use crate::emit::Out;
-use crate::encode::leaf;
+use crate::encode::scalar_text;
 use crate::error::{ConfigError, ResolveError};
 use crate::node::{Node, Style};
 use crate::path::{DocumentId, DocumentRef, Path, pointer};
-use crate::scalar::format_float;
 use crate::tables::{Body, Codec, Shape, Tables};
-use crate::value::{Data, FieldClass, Origin, SourceId, Val, class};
+use crate::trail::{Step, pointer_of, segments_of};
+use crate::value::{Data, FieldClass, Origin, Rule, SourceId, Val, class};
 use thiserror::Error;
 
 /// What stands at a leaf. `Debug` does not show it.
@@ -45,6 +46,8 @@ pub struct Leaf {
     pub origin: Origin,
     /// Where the value stood that this one replaced, if it did.
     pub overrode: Option<Origin>,
+    /// How it came to stand here.
+    pub rule: Rule,
     /// What kind of field it is.
     pub class: FieldClass,
     /// The value.
@@ -99,46 +102,89 @@ pub enum Resolved {
 }
 
 /// A function that sees every leaf below a value: path, shape, value.
-type Visit<'f> = dyn FnMut(&[String], &Shape, &Val) + 'f;
+type Visit<'v, 'f> = dyn FnMut(&[Step<'v>], &'v Shape, &'v Val) + 'f;
 
-/// Calls `f` for every scalar, reference and empty collection that is set.
-pub(crate) fn visit(tables: &Tables, val: &Val, shape: &Shape, path: &mut Vec<String>, f: &mut Visit<'_>) {
+static ANY: Shape = Shape::Any;
+static TEXT: Shape = Shape::Text;
+
+/// The shape of the elements of a list.
+pub(crate) fn element(base: &Shape) -> &Shape {
+    match base {
+        Shape::List(inner) => inner,
+        Shape::Any => &ANY,
+        _ => &TEXT,
+    }
+}
+
+/// The shape of the values of a map.
+pub(crate) fn entry(base: &Shape) -> &Shape {
+    match base {
+        Shape::Map(inner) => inner,
+        _ => &ANY,
+    }
+}
+
+/// Calls `f` for every scalar, reference and empty collection that is set and printed.
+pub(crate) fn visit<'v>(
+    tables: &'v Tables,
+    val: &'v Val,
+    shape: &'v Shape,
+    path: &mut Vec<Step<'v>>,
+    f: &mut Visit<'v, '_>,
+) {
+    walk(tables, (val, shape), true, path, f);
+}
+
+/// Calls `f` for every scalar and reference that is set, whether or not it would be printed.
+pub(crate) fn visit_written<'v>(tables: &'v Tables, val: &'v Val, shape: &'v Shape, f: &mut Visit<'v, '_>) {
+    walk(tables, (val, shape), false, &mut Vec::new(), &mut |path, shape, val| {
+        let empty = match &val.data {
+            Data::List(_) | Data::Map(_) => true,
+            Data::Bytes(bytes) => bytes.is_empty(),
+            Data::Ptr(_) => false,
+            _ => val.is_go_zero(),
+        };
+        if !empty {
+            f(path, shape, val);
+        }
+    });
+}
+
+fn walk<'v>(
+    tables: &'v Tables,
+    (val, shape): (&'v Val, &'v Shape),
+    printed: bool,
+    path: &mut Vec<Step<'v>>,
+    f: &mut Visit<'v, '_>,
+) {
     match (&val.data, tables.base(shape)) {
         (Data::Zero, _) => {}
-        (Data::Ptr(inner), Shape::Ptr(s)) => visit(tables, inner, s, path, f),
+        (Data::Ptr(inner), Shape::Ptr(s)) => walk(tables, (inner, s), printed, path, f),
         (Data::List(items), base) if !items.is_empty() => {
-            let inner = match base {
-                Shape::List(inner) => inner.as_ref(),
-                Shape::Any => &Shape::Any,
-                _ => &Shape::Text,
-            };
             for (i, item) in items.iter().enumerate() {
-                path.push(i.to_string());
-                visit(tables, item, inner, path, f);
+                path.push(Step::Index(i));
+                walk(tables, (item, element(base)), printed, path, f);
                 path.pop();
             }
         }
         (Data::Map(entries), base) if !entries.is_empty() => {
-            let inner = match base {
-                Shape::Map(inner) => inner.as_ref(),
-                _ => &Shape::Any,
-            };
-            for (key, v) in entries {
-                path.push(key.clone());
-                visit(tables, v, inner, path, f);
+            for (key, v) in entries.iter() {
+                path.push(Step::Key(key));
+                walk(tables, (v, entry(base)), printed, path, f);
                 path.pop();
             }
         }
         (Data::Struct(fields), base) => {
             let Some(s) = tables.as_struct(base) else { return };
-            for (field, v) in s.fields.iter().zip(fields) {
-                if field.omitempty && v.is_omitted(&field.shape, tables) {
+            for (field, v) in s.fields.iter().zip(fields.iter()) {
+                let dropped = || printed && field.omitempty && v.is_omitted(&field.shape, tables);
+                if matches!(v.data, Data::Zero) || dropped() {
                     continue;
                 }
                 if !field.inline {
-                    path.push(field.key.clone());
+                    path.push(Step::Key(&field.key));
                 }
-                visit(tables, v, &field.shape, path, f);
+                walk(tables, (v, &field.shape), printed, path, f);
                 if !field.inline {
                     path.pop();
                 }
@@ -150,25 +196,17 @@ pub(crate) fn visit(tables: &Tables, val: &Val, shape: &Shape, path: &mut Vec<St
 
 /// The text that is printed for a scalar value.
 pub(crate) fn leaf_value(tables: &Tables, shape: &Shape, val: &Val) -> LeafValue {
-    let printed = |out: Out| match out {
-        Out::Plain(t) | Out::Text(t) | Out::Arg(t) => LeafValue::Text(t),
-        _ => LeafValue::Empty,
-    };
+    let base = tables.base(shape);
     match &val.data {
-        Data::Opaque(text) => LeafValue::Opaque(text.clone()),
+        Data::Opaque(text) => LeafValue::Opaque(text.to_string()),
+        Data::Zero if tables.codec(base).is_none() => LeafValue::Empty,
         Data::List(_) | Data::Map(_) => LeafValue::Empty,
-        Data::Ptr(inner) => match tables.base(shape) {
+        Data::Ptr(inner) => match base {
             Shape::Ptr(s) => leaf_value(tables, s, inner),
             _ => LeafValue::Empty,
         },
-        data => match (tables.codec(tables.base(shape)), data) {
-            (Some(codec), _) => printed(leaf(codec, data)),
-            (None, Data::Text(t)) => LeafValue::Text(t.clone()),
-            (None, Data::Bool(b)) => LeafValue::Text(b.to_string()),
-            (None, Data::Int(i)) => LeafValue::Text(i.to_string()),
-            (None, Data::Float(x)) => LeafValue::Text(format_float(*x)),
-            _ => LeafValue::Empty,
-        },
+        data => scalar_text(tables, base, data)
+            .map_or(LeafValue::Empty, |text| LeafValue::Text(text.into_owned())),
     }
 }
 
@@ -187,23 +225,14 @@ pub(crate) fn at<'v>(
     let Some((first, rest)) = path.split_first() else { return Some((val, shape)) };
     match (&val.data, tables.base(shape)) {
         (Data::List(items), base) => {
-            let inner = match base {
-                Shape::List(inner) => inner.as_ref(),
-                Shape::Any => &Shape::Any,
-                _ => &Shape::Text,
-            };
-            at(tables, items.get(first.parse::<usize>().ok()?)?, inner, rest)
+            at(tables, items.get(first.parse::<usize>().ok()?)?, element(base), rest)
         }
         (Data::Map(entries), base) => {
-            let inner = match base {
-                Shape::Map(inner) => inner.as_ref(),
-                _ => &Shape::Any,
-            };
-            at(tables, &entries.iter().find(|(k, _)| k == first)?.1, inner, rest)
+            at(tables, &entries.iter().find(|(k, _)| **k == **first)?.1, entry(base), rest)
         }
         (Data::Struct(fields), base) => {
             let s = tables.as_struct(base)?;
-            for (field, v) in s.fields.iter().zip(fields) {
+            for (field, v) in s.fields.iter().zip(fields.iter()) {
                 if !field.inline && &field.key == first {
                     return at(tables, v, &field.shape, rest);
                 }
@@ -228,22 +257,16 @@ pub(crate) fn at_mut<'v>(
 ) -> Option<(&'v mut Val, &'v Shape)> {
     let Some((first, rest)) = path.split_first() else { return Some((val, shape)) };
     match (&mut val.data, tables.base(shape)) {
-        (Data::Ptr(inner), Shape::Ptr(s)) => at_mut(tables, inner, s, path),
+        (Data::Ptr(inner), Shape::Ptr(s)) => at_mut(tables, Arc::make_mut(inner), s, path),
         (Data::List(items), base) => {
-            let inner = match base {
-                Shape::List(inner) => inner.as_ref(),
-                Shape::Any => &Shape::Any,
-                _ => &Shape::Text,
-            };
-            at_mut(tables, items.get_mut(first.parse::<usize>().ok()?)?, inner, rest)
+            at_mut(tables, Arc::make_mut(items).get_mut(first.parse::<usize>().ok()?)?, element(base), rest)
         }
-        (Data::Map(entries), base) => {
-            let inner = match base {
-                Shape::Map(inner) => inner.as_ref(),
-                _ => &Shape::Any,
-            };
-            at_mut(tables, &mut entries.iter_mut().find(|(k, _)| k == first)?.1, inner, rest)
-        }
+        (Data::Map(entries), base) => at_mut(
+            tables,
+            &mut Arc::make_mut(entries).iter_mut().find(|(k, _)| **k == **first)?.1,
+            entry(base),
+            rest,
+        ),
         (Data::Struct(fields), base) => {
             let s = tables.as_struct(base)?;
             let (index, inline) = match s.keys.get(first) {
@@ -251,7 +274,7 @@ pub(crate) fn at_mut<'v>(
                 None => (*s.rest.as_ref()?.first()?, true),
             };
             let rest = if inline { path } else { rest };
-            at_mut(tables, fields.get_mut(index)?, &s.fields[index].shape, rest)
+            at_mut(tables, Arc::make_mut(fields).get_mut(index)?, &s.fields[index].shape, rest)
         }
         _ => None,
     }
@@ -271,6 +294,20 @@ impl Config {
     /// Every value that is set and printed, document by document in the order of fields, with where it came from.
     pub fn leaves(&self) -> impl Iterator<Item = Leaf> + '_ {
         self.docs.iter().flat_map(|doc| leaves_of(&self.tables, doc))
+    }
+
+    /// Every reference that is printed, as a leaf, in the order of [`Config::leaves`].
+    pub fn references(&self) -> Vec<Leaf> {
+        let mut found = Vec::new();
+        for doc in &self.docs {
+            let shape = doc.shape(&self.tables);
+            visit(&self.tables, &doc.root, shape, &mut Vec::new(), &mut |path, shape, val| {
+                if let (Data::Opaque(_), Some(origin)) = (&val.data, val.origin) {
+                    found.push(leaf(&self.tables, doc, path, shape, val, origin));
+                }
+            });
+        }
+        found
     }
 
     /// The path of a place, by the place of its document in the encoded configuration: `doc[1]/name`.
@@ -293,7 +330,7 @@ impl Config {
     pub fn get(&self, path: &Path) -> Option<Found> {
         let doc = &self.docs[self.doc_index(&path.document)?];
         let shape = doc.shape(&self.tables);
-        let (val, shape) = at(&self.tables, &doc.root, &shape, &path.segments)?;
+        let (val, shape) = at(&self.tables, &doc.root, shape, &path.segments)?;
         let scalar =
             !matches!(val.pointee().data, Data::Zero | Data::Struct(_) | Data::List(_) | Data::Map(_));
         Some(Found {
@@ -325,7 +362,7 @@ impl Config {
         }
         let shape = doc.shape(&tables);
         let nothing = || AccessError::Nothing { path: shown.clone() };
-        let (val, shape) = at_mut(&tables, &mut doc.root, &shape, &path.segments).ok_or_else(nothing)?;
+        let (val, shape) = at_mut(&tables, &mut doc.root, shape, &path.segments).ok_or_else(nothing)?;
         if matches!(val.data, Data::Zero) {
             return Err(nothing());
         }
@@ -335,7 +372,7 @@ impl Config {
         if opaque.is_empty() {
             return Err(AccessError::NoReference { path: shown, what: "anything without a name" });
         }
-        val.data = Data::Opaque(opaque.to_owned());
+        val.data = Data::Opaque(opaque.into());
         Ok(())
     }
 
@@ -356,9 +393,9 @@ impl Config {
             let id = doc.id(&tables);
             let shape = doc.shape(&tables);
             let mut places = Vec::new();
-            visit(&tables, &doc.root, &shape, &mut Vec::new(), &mut |path, _, val| {
+            visit(&tables, &doc.root, shape, &mut Vec::new(), &mut |path, _, val| {
                 if let Data::Opaque(text) = &val.data {
-                    places.push((path.to_vec(), text.clone(), val.origin));
+                    places.push((segments_of(path), text.to_string(), val.origin));
                 }
             });
             for (path, text, origin) in places {
@@ -371,7 +408,7 @@ impl Config {
                     path: at_pointer.clone(),
                     source: Box::new(source),
                 };
-                let Some((slot, field)) = at_mut(&tables, &mut doc.root, &shape, &path) else { continue };
+                let Some((slot, field)) = at_mut(&tables, &mut doc.root, shape, &path) else { continue };
                 let source = slot.origin.map_or_else(SourceId::default, |o| o.source);
                 let data = decode_resolved(&tables, field, resolved, source, &path).map_err(unfit)?;
                 if is_empty(&data, field, &tables) {
@@ -379,7 +416,7 @@ impl Config {
                 }
                 slot.data = data;
             }
-            trim_all(&tables, &mut doc.root, &shape);
+            trim_all(&tables, &mut doc.root, shape);
         }
         Ok(config)
     }
@@ -417,7 +454,7 @@ fn is_empty(data: &Data, shape: &Shape, tables: &Tables) -> bool {
         _ => match data {
             Data::Bytes(b) => b.is_empty(),
             Data::Bool(_) => false,
-            other => Val { data: other.clone(), origin: None, overrode: None }.is_go_zero(),
+            other => Val { data: other.clone(), ..Val::default() }.is_go_zero(),
         },
     }
 }
@@ -431,10 +468,10 @@ fn trim_all(tables: &Tables, val: &mut Val, shape: &Shape) {
         return;
     }
     match (&mut val.data, tables.base(shape)) {
-        (Data::Ptr(inner), Shape::Ptr(s)) => trim_all(tables, inner, s),
+        (Data::Ptr(inner), Shape::Ptr(s)) => trim_all(tables, Arc::make_mut(inner), s),
         (Data::Struct(fields), base) => {
             let Some(s) = tables.as_struct(base) else { return };
-            for (field, v) in s.fields.iter().zip(fields) {
+            for (field, v) in s.fields.iter().zip(Arc::make_mut(fields)) {
                 trim_all(tables, v, &field.shape);
             }
         }
@@ -444,20 +481,32 @@ fn trim_all(tables: &Tables, val: &mut Val, shape: &Shape) {
 
 /// The leaves of one document.
 pub(crate) fn leaves_of(tables: &Tables, doc: &Doc) -> Vec<Leaf> {
-    let (id, mut leaves) = (doc.id(tables), Vec::new());
-    visit(tables, &doc.root, &doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
+    let mut leaves = Vec::new();
+    visit(tables, &doc.root, doc.shape(tables), &mut Vec::new(), &mut |path, shape, val| {
         if let Some(origin) = val.origin {
-            leaves.push(Leaf {
-                document: id.clone(),
-                pointer: pointer(path),
-                origin,
-                overrode: val.overrode,
-                class: class(shape, tables),
-                value: leaf_value(tables, shape, val),
-            });
+            leaves.push(leaf(tables, doc, path, shape, val, origin));
         }
     });
     leaves
+}
+
+pub(crate) fn leaf(
+    tables: &Tables,
+    doc: &Doc,
+    path: &[Step<'_>],
+    shape: &Shape,
+    val: &Val,
+    origin: Origin,
+) -> Leaf {
+    Leaf {
+        document: doc.id(tables),
+        pointer: pointer_of(path),
+        origin,
+        overrode: val.overrode,
+        rule: val.rule,
+        class: class(shape, tables),
+        value: leaf_value(tables, shape, val),
+    }
 }
 
 impl Tables {
@@ -465,7 +514,7 @@ impl Tables {
     /// the kind has no such field. List indexes and map keys may be anything.
     pub fn field_class(&self, kind: &str, segments: &[String]) -> Option<FieldClass> {
         let (_, info) = self.kind(kind)?;
-        let mut shape = Shape::Type(info.root);
+        let mut shape = info.root.clone();
         for segment in segments {
             let base = match self.base(&shape) {
                 Shape::Ptr(inner) => self.base(inner),
@@ -494,7 +543,7 @@ pub(crate) fn raw_text(tables: &Tables, shape: &Shape, val: &Val) -> Option<Stri
         LeafValue::Text(text) => Some(text),
         LeafValue::Opaque(_) => None,
         LeafValue::Empty => match (tables.codec(tables.base(shape)), &val.data) {
-            (Some(codec), data @ Data::Bytes(_)) => Some(text_of(codec, data)),
+            (Some(codec), data @ Data::Bytes(_)) => Some(text_of(codec, data).into_owned()),
             _ => None,
         },
     }

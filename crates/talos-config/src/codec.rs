@@ -2,7 +2,9 @@
 //!
 //! Each returns what would have been right, in words for a message that never quotes the value.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::scalar::{format_duration, parse_duration};
 use crate::tables::Codec;
 use crate::url::{Url, UrlError};
-use crate::value::Data;
+use crate::value::{Data, Size};
 
 /// The redaction mark that certificate keys take in place of base64.
 pub(crate) const REDACTED: &str = "******";
@@ -35,7 +37,7 @@ type Decoded = Result<Data, Misfit>;
 pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
     let or_zero = |value: Option<String>, want: &str| match value {
         _ if text.is_empty() => Ok(Data::Zero),
-        Some(value) => Ok(Data::Text(value)),
+        Some(value) => Ok(Data::Text(value.into())),
         None => Err(want.to_owned().into()),
     };
     match codec {
@@ -43,11 +45,11 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
         Codec::ByteSize => or_zero(byte_size(text), "a size such as 10GiB"),
         Codec::Size if text.is_empty() => Ok(Data::Zero),
         Codec::Size if text.contains('%') => match percentage(text) {
-            true => Ok(Data::Size { percent: Some(text.to_owned()), bytes: None }),
+            true => Ok(size(Some(text), None)),
             false => Err("a percentage from 0% to 100%".to_owned().into()),
         },
         Codec::Size => match byte_size(text) {
-            Some(bytes) => Ok(Data::Size { percent: None, bytes: Some(bytes) }),
+            Some(bytes) => Ok(size(None, Some(&bytes))),
             None => Err("a size such as 10GiB or 50%".to_owned().into()),
         },
         Codec::Raw => or_zero(Some(text.to_owned()), ""),
@@ -58,28 +60,34 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
         Codec::Prefix => or_zero(prefix(text), "a prefix such as 10.0.0.0/8"),
         Codec::HardwareAddr => or_zero(hardware_addr(text), "a hardware address such as 02:00:00:00:00:01"),
         Codec::Url => match Url::parse(text) {
-            Ok(url) => Ok(Data::Url(Box::new(url))),
+            Ok(url) => Ok(Data::Url(Arc::new(url))),
             Err(UrlError::Invalid(want)) => Err(format!("a URL with {want}").into()),
             Err(UrlError::Unsupported(what)) => Err(Misfit::Unsupported(format!("a URL {what}"))),
         },
-        Codec::Base64 { redactable } if *redactable && text == REDACTED => Ok(Data::Bytes(text.into())),
+        Codec::Base64 { redactable } if *redactable && text == REDACTED => {
+            Ok(Data::Bytes(text.as_bytes().into()))
+        }
         Codec::Base64 { .. } => {
             let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
             STANDARD
                 .decode(clean)
-                .map(Data::Bytes)
+                .map(|bytes| Data::Bytes(bytes.into()))
                 .map_err(|_| "base64 with padding, as `base64 -w0` prints".to_owned().into())
         }
         Codec::DiskSize => match humanize(text) {
-            Some(size) => Ok(Data::Int(i128::from(size))),
+            Some(size) => Data::int(size.into()).ok_or_else(|| "a smaller size".to_owned().into()),
             None => Err("a size such as 10GB".to_owned().into()),
         },
         Codec::DiskSizeMatcher => match disk_matcher(text) {
-            Some(matcher) => Ok(Data::Text(matcher)),
+            Some(matcher) => Ok(Data::Text(matcher.into())),
             None => Err("a comparison such as '>= 10GB'".to_owned().into()),
         },
         _ => Err("a value of a type that this version cannot decode".to_owned().into()),
     }
+}
+
+fn size(percent: Option<&str>, bytes: Option<&str>) -> Data {
+    Data::Size(Arc::new(Size { percent: percent.map(Arc::from), bytes: bytes.map(Arc::from) }))
 }
 
 fn decode_enum(codec: &Codec, text: &str) -> Decoded {
@@ -90,7 +98,7 @@ fn decode_enum(codec: &Codec, text: &str) -> Decoded {
     let found = texts.iter().position(|t| if *exact { t == text } else { t.eq_ignore_ascii_case(text) });
     match found {
         Some(i) if Some(i) == *zero_is => Ok(Data::Zero),
-        Some(i) => Ok(Data::Text(texts[i].clone())),
+        Some(i) => Ok(Data::Text(texts[i].as_str().into())),
         None if texts.len() > 20 => Err(format!("one of {}, ...", texts[..6].join(", ")).into()),
         None => Err(format!("one of {}", texts.join(", ")).into()),
     }
@@ -190,36 +198,34 @@ pub(crate) fn port_range(port: Option<i128>, text: &str) -> Decoded {
         digits.then(|| t.parse::<u16>().ok()).flatten()
     };
     if let Some(port) = port.and_then(|p| u16::try_from(p).ok()) {
-        return Ok(Data::Text(port.to_string()));
+        return Ok(Data::Text(port.to_string().into()));
     }
     match text.split_once('-').and_then(|(lo, hi)| Some((number(lo)?, number(hi)?))) {
-        Some((lo, hi)) if lo == hi => Ok(Data::Text(lo.to_string())),
-        Some((lo, hi)) => Ok(Data::Text(format!("{lo}-{hi}"))),
+        Some((lo, hi)) if lo == hi => Ok(Data::Text(lo.to_string().into())),
+        Some((lo, hi)) => Ok(Data::Text(format!("{lo}-{hi}").into())),
         None => Err("a port or a range such as 100-200".to_owned().into()),
     }
 }
 
 /// A duration in Go's notation.
 pub(crate) fn duration(text: &str) -> Decoded {
-    parse_duration(text)
-        .map(|d| Data::Int(i128::from(d)))
-        .ok_or_else(|| "a duration such as 30s or 1h30m".to_owned().into())
+    parse_duration(text).map(Data::Int).ok_or_else(|| "a duration such as 30s or 1h30m".to_owned().into())
 }
 
 /// The text that Go's `String` gives for a leaf value, for delete selectors and output.
-pub(crate) fn text_of(codec: &Codec, data: &Data) -> String {
+pub(crate) fn text_of<'v>(codec: &'v Codec, data: &'v Data) -> Cow<'v, str> {
     match (codec, data) {
-        (Codec::Enum { zero, .. }, Data::Zero) => zero.clone(),
-        (Codec::Duration, Data::Zero) => "0s".to_owned(),
-        (Codec::Duration, Data::Int(i)) => format_duration(i64::try_from(*i).unwrap_or(i64::MAX)),
-        (Codec::Base64 { redactable: true }, Data::Bytes(b)) if b == REDACTED.as_bytes() => {
-            REDACTED.to_owned()
+        (Codec::Enum { zero, .. }, Data::Zero) => zero.into(),
+        (Codec::Duration, Data::Zero) => "0s".into(),
+        (Codec::Duration, Data::Int(nanos)) => format_duration(*nanos).into(),
+        (Codec::Base64 { redactable: true }, Data::Bytes(b)) if **b == *REDACTED.as_bytes() => {
+            REDACTED.into()
         }
-        (_, Data::Bytes(b)) => STANDARD.encode(b),
-        (_, Data::Url(url)) => url.to_string(),
-        (_, Data::Size { percent, bytes }) => bytes.clone().or_else(|| percent.clone()).unwrap_or_default(),
-        (_, Data::Text(t)) => t.clone(),
-        _ => String::new(),
+        (_, Data::Bytes(b)) => STANDARD.encode(b).into(),
+        (_, Data::Url(url)) => url.to_string().into(),
+        (_, Data::Size(size)) => size.bytes.as_deref().or(size.percent.as_deref()).unwrap_or_default().into(),
+        (_, Data::Text(t)) => Cow::Borrowed(t),
+        _ => "".into(),
     }
 }
 

@@ -2,16 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::access::{Leaf, at, leaves_of};
+use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
-use crate::emit::{Damage, Emitter, Out, difference};
-use crate::encode::Encoder;
+use crate::encode::{Damage, Encoder};
 use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
-use crate::merge::Merger;
+use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
-use crate::tables::{Shape, Tables};
+use crate::tables::{MissingDelete, PatchOrder, Shape, Tables};
 use crate::value::{Data, SourceId, Val};
 use crate::yaml::{Limits, YamlDocument, read_stream};
 
@@ -75,14 +74,23 @@ pub struct Applied {
 }
 
 impl Doc {
-    pub fn shape(&self, tables: &Tables) -> Shape {
-        Shape::Type(tables.0.kinds[self.kind].root)
+    pub fn shape<'t>(&self, tables: &'t Tables) -> &'t Shape {
+        &tables.0.kinds[self.kind].root
     }
 
     pub fn id(&self, tables: &Tables) -> DocumentId {
         let kind = tables.0.kinds[self.kind].kind.clone();
-        let api = if kind == LEGACY { String::new() } else { "v1alpha1".to_owned() };
+        let api = if kind == LEGACY { String::new() } else { tables.0.kinds[self.kind].api.clone() };
         DocumentId { api, kind, name: self.name.clone() }
+    }
+
+    fn api<'t>(&self, tables: &'t Tables) -> &'t str {
+        let kind = &tables.0.kinds[self.kind];
+        if kind.kind == LEGACY { "" } else { &kind.api }
+    }
+
+    fn identity(&self) -> (usize, Option<String>) {
+        (self.kind, self.name.clone())
     }
 
     fn is(&self, kind: usize, name: Option<&str>) -> bool {
@@ -97,7 +105,8 @@ struct Loader<'a> {
     tables: &'a Tables,
     source: SourceId,
     options: &'a Options,
-    seen: HashSet<(String, String, String)>,
+    /// Nothing if the same document may come twice.
+    seen: Option<HashSet<(String, String, String)>>,
 }
 
 impl Loader<'_> {
@@ -117,13 +126,12 @@ impl Loader<'_> {
         self.check_duplicate(root, pos)?;
         let info = &self.tables.0.kinds[kind];
         let mut decoder = Decoder::new(self.tables, self.source, self.options.opaque_tag.as_deref());
-        let value = decoder.value(&Shape::Type(info.root), root)?;
-        let shape = Shape::Type(info.root);
+        let value = decoder.value(&info.root, root)?;
         let name = match &info.name {
             Some(key) => {
                 self.identity(root, key)?;
-                match at(self.tables, &value, &shape, std::slice::from_ref(key)).map(|(v, _)| &v.data) {
-                    Some(Data::Text(name)) => Some(name.clone()),
+                match at(self.tables, &value, &info.root, std::slice::from_ref(key)).map(|(v, _)| &v.data) {
+                    Some(Data::Text(name)) => Some(name.to_string()),
                     _ => Some(String::new()),
                 }
             }
@@ -176,7 +184,7 @@ impl Loader<'_> {
             return Err(ConfigError::MissingApiVersion { pos, kind });
         }
         match self.tables.kind(&kind) {
-            Some((i, _)) if version == "v1alpha1" && kind != LEGACY => Ok(i),
+            Some((i, info)) if version == info.api && kind != LEGACY => Ok(i),
             _ => Err(unknown(&kind)),
         }
     }
@@ -186,11 +194,12 @@ impl Loader<'_> {
         let text = |key: &str| root.get(key).and_then(Node::text).unwrap_or_default().to_owned();
         let kind = Some(text("kind")).filter(|k| !k.is_empty()).unwrap_or_else(|| LEGACY.to_owned());
         let id = (text("apiVersion"), kind, text("name"));
-        if self.seen.contains(&id) {
+        let Some(seen) = &mut self.seen else { return Ok(()) };
+        if seen.contains(&id) {
             let id = if id.2.is_empty() { id.1 } else { format!("{}/{}", id.1, id.2) };
             return Err(ConfigError::DuplicateDocument { pos, id });
         }
-        self.seen.insert(id);
+        seen.insert(id);
         Ok(())
     }
 
@@ -203,6 +212,7 @@ impl Loader<'_> {
 fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'d Doc, &'d Doc)> {
     let mut seen: HashMap<(&str, Option<&str>), &Doc> = HashMap::new();
     let mut excluded: HashMap<(&str, Option<&str>), &Doc> = HashMap::new();
+    let mut claimed: HashMap<&str, &Doc> = HashMap::new();
     for doc in docs {
         let kind = &tables.0.kinds[doc.kind];
         let id = (kind.kind.as_str(), doc.name.as_deref());
@@ -213,6 +223,15 @@ fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'
         }
         seen.insert(id, doc);
         excluded.extend(kind.conflicts.iter().map(|k| ((k.as_str(), doc.name.as_deref()), doc)));
+        for path in &kind.links {
+            let link = match at(tables, &doc.root, doc.shape(tables), path).map(|(v, _)| &v.data) {
+                Some(Data::Text(name)) => name,
+                _ => "",
+            };
+            if let Some(first) = claimed.insert(link, doc) {
+                return Some((first, doc));
+            }
+        }
     }
     None
 }
@@ -220,7 +239,7 @@ fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'
 fn check_clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Result<(), ConfigError> {
     let Some((first, second)) = clash(tables, docs) else { return Ok(()) };
     let (pos, second_id) = (second.pos, second.id(tables).to_string());
-    if first.kind == second.kind {
+    if first.identity() == second.identity() {
         return Err(ConfigError::DuplicateDocument { pos, id: second_id });
     }
     Err(ConfigError::Conflict { pos, first: first.id(tables).to_string(), second: second_id })
@@ -238,7 +257,7 @@ impl Config {
         source: SourceId,
         options: &Options,
     ) -> Result<Config, ConfigError> {
-        let mut loader = Loader { tables, source, options, seen: HashSet::new() };
+        let mut loader = Loader { tables, source, options, seen: Some(HashSet::new()) };
         let mut docs = Vec::new();
         for document in loader.read(bytes)? {
             docs.extend(loader.document(&document)?);
@@ -273,8 +292,22 @@ impl Config {
     /// # Errors
     /// [`MergeError`] where Talos refuses or crashes, and where the result would depend on a reference's value.
     pub fn apply(&mut self, patch: &Patch) -> Result<Applied, MergeError> {
+        self.transact(patch, None)
+    }
+
+    /// As [`Config::apply`], and gives what people do not expect of it, in the order in which it happened, with
+    /// the document of each.
+    pub(crate) fn apply_watched(
+        &mut self,
+        patch: &Patch,
+    ) -> Result<(Applied, Vec<(DocumentId, Surprise)>), MergeError> {
+        let mut surprises = Vec::new();
+        Ok((self.transact(patch, Some(&mut surprises))?, surprises))
+    }
+
+    fn transact(&mut self, patch: &Patch, watch: Watch<'_>) -> Result<Applied, MergeError> {
         let before = self.docs.clone();
-        if let Err(error) = self.steps(patch) {
+        if let Err(error) = self.steps(patch, watch) {
             self.docs = before;
             return Err(error);
         }
@@ -283,16 +316,23 @@ impl Config {
         Ok(Applied { changed: !same })
     }
 
-    fn steps(&mut self, patch: &Patch) -> Result<(), MergeError> {
+    fn steps(&mut self, patch: &Patch, mut watch: Watch<'_>) -> Result<(), MergeError> {
+        let mut appended = Vec::new();
         for step in &patch.steps {
             match step {
-                Step::Delete(selector, source) => self.delete(selector, *source)?,
-                Step::Merge(doc) => self.merge(doc)?,
+                Step::Delete(selector, source) => self.delete(selector, *source, &appended)?,
+                Step::Merge(doc) => {
+                    let before = self.docs.len();
+                    self.merge(doc, watch.as_deref_mut())?;
+                    if self.docs.len() > before && !self.tables.0.switches.patch_repeats {
+                        appended.push(doc.identity());
+                    }
+                }
             }
         }
         self.legacy_first();
         let Some((first, second)) = clash(&self.tables, self.docs.iter()) else { return Ok(()) };
-        let reason = match first.kind == second.kind {
+        let reason = match first.identity() == second.identity() {
             true => MergeReason::DuplicateDocument,
             false => MergeReason::Conflict,
         };
@@ -304,21 +344,32 @@ impl Config {
         })
     }
 
-    fn merge(&mut self, right: &Doc) -> Result<(), MergeError> {
+    fn merge(&mut self, right: &Doc, watch: Watch<'_>) -> Result<(), MergeError> {
         let Some(left) = self.docs.iter_mut().find(|d| d.is(right.kind, right.name.as_deref())) else {
             self.docs.push(right.clone());
             return Ok(());
         };
         let shape = right.shape(&self.tables);
-        Merger::new(&self.tables).documents(&mut left.root, &right.root, &shape).map_err(|f| MergeError {
+        let merger = Merger::new(&self.tables, watch.is_some());
+        let merged = merger.documents(&mut left.root, &right.root, shape).map_err(|f| MergeError {
             document: right.id(&self.tables).to_string(),
             path: pointer(&f.path),
             origin: f.origin.or(Some(origin(right.source, right.pos))),
             reason: f.reason,
-        })
+        })?;
+        if let Some(watch) = watch {
+            watch.extend(merged.into_iter().map(|s| (right.id(&self.tables), s)));
+        }
+        Ok(())
     }
 
-    fn delete(&mut self, selector: &Selector, source: SourceId) -> Result<(), MergeError> {
+    /// `appended` are documents that the same patch added where Talos does not see them yet.
+    fn delete(
+        &mut self,
+        selector: &Selector,
+        source: SourceId,
+        appended: &[(usize, Option<String>)],
+    ) -> Result<(), MergeError> {
         let fail = |reason| MergeError {
             document: match &selector.name {
                 Some(name) => format!("{}/{name}", selector.kind),
@@ -330,7 +381,13 @@ impl Config {
         };
         let kind = self.tables.kind(&selector.kind).map(|(i, _)| i);
         let found = self.docs.iter().position(|d| Some(d.kind) == kind && d.name == selector.name);
-        let Some(index) = found else { return Err(fail(MergeReason::NoSuchDocument)) };
+        let found = found.filter(|i| !appended.contains(&self.docs[*i].identity()));
+        let Some(index) = found.filter(|i| self.docs[*i].api(&self.tables) == selector.api) else {
+            return match self.tables.0.switches.missing_delete {
+                MissingDelete::Ignored => Ok(()),
+                _ => Err(fail(MergeReason::NoSuchDocument)),
+            };
+        };
         if selector.path.is_empty() {
             if selector.kind == LEGACY {
                 return Err(fail(MergeReason::DeleteLegacyRoot));
@@ -340,7 +397,7 @@ impl Config {
         }
         let doc = &mut self.docs[index];
         let shape = doc.shape(&self.tables);
-        delete::apply(&self.tables, &mut doc.root, &shape, &selector.path, selector.element.as_ref())
+        delete::apply(&self.tables, &mut doc.root, shape, &selector.path, selector.element.as_ref())
             .map_err(fail)?;
         // deleting the field that names the document changes its identity
         let key = self.tables.0.kinds[doc.kind].name.clone();
@@ -355,42 +412,58 @@ impl Config {
     /// # Errors
     /// [`EncodeError`] where Talos' own output would not read as the same configuration.
     pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
-        let mut out = String::new();
+        let mut out = String::with_capacity(8 << 10);
         for doc in &self.docs {
             if !out.is_empty() {
                 out.push_str("---\n");
             }
-            out.push_str(&self.encode_document(doc)?);
+            out = self.encode_document(doc, out)?;
         }
         Ok(out.into_bytes())
     }
 
-    fn encode_document(&self, doc: &Doc) -> Result<String, EncodeError> {
-        let document = || doc.id(&self.tables).to_string();
-        let damage = |d: Damage| match d {
-            Damage::Lossy(path) => EncodeError::Lossy { document: document(), path: pointer(&path) },
-            Damage::Key(path) => EncodeError::Key { document: document(), path: pointer(&path) },
+    fn encode_document(&self, doc: &Doc, out: String) -> Result<String, EncodeError> {
+        let damage = |d: Damage| {
+            let document = doc.id(&self.tables).to_string();
+            match d {
+                Damage::Lossy(path) => EncodeError::Lossy { document, path: pointer(&path) },
+                Damage::Key(path) => EncodeError::Key { document, path: pointer(&path) },
+                Damage::Unknown(path) => EncodeError::Unknown { document, path: pointer(&path) },
+            }
         };
-        let root = self.printed(doc).map_err(damage)?;
-        let text = Emitter::document(&root).map_err(damage)?;
-        // what was printed must read as what was meant
-        let limits = Limits { bytes: usize::MAX, ..Limits::default() };
-        let again = read_stream(text.as_bytes(), self.tables.dialect(), &limits);
-        let node = match &again {
-            Ok(documents) if documents.len() == 1 => documents[0].root.as_ref(),
-            _ => return Err(damage(Damage::Lossy(Vec::new()))),
-        };
-        match difference(&root, node, &mut Vec::new()) {
-            Some(path) => Err(damage(Damage::Lossy(path))),
-            None => Ok(text),
+        let start = out.len();
+        let shape = doc.shape(&self.tables);
+        let mut encoder = Encoder::new(&self.tables, &self.tag, out);
+        encoder.document(&doc.root, shape).map_err(damage)?;
+        let (out, risks) = encoder.finish();
+        match self.misread(doc, &out[start..], &risks) {
+            Some(path) => Err(damage(Damage::Lossy(path.clone()))),
+            None => Ok(out),
         }
     }
 
-    pub(crate) fn printed(&self, doc: &Doc) -> Result<Out, Damage> {
-        let encoder = Encoder { tables: &self.tables, tag: &self.tag };
-        encoder.value(&doc.root, &doc.shape(&self.tables), &mut Vec::new())
+    /// The first of the places whose text reads otherwise than it was meant, if the document is read again.
+    fn misread<'p>(&self, doc: &Doc, text: &str, places: &'p [Vec<String>]) -> Option<&'p Vec<String>> {
+        let first = places.first()?;
+        let options = Options {
+            opaque_tag: Some(self.tag.clone()).filter(|tag| !tag.is_empty()),
+            limits: Limits { bytes: usize::MAX, ..Limits::default() },
+        };
+        let Ok(again) = Config::load(&self.tables, text.as_bytes(), SourceId(0), &options) else {
+            return Some(first);
+        };
+        let [read] = again.docs.as_slice() else { return Some(first) };
+        let shape = doc.shape(&self.tables);
+        let value = |doc: &'_ Doc, path: &[String]| {
+            at(&self.tables, &doc.root, shape, path).map(|(val, _)| val.pointee().data.clone())
+        };
+        // a text that reads as it was meant leaves the reader where it was before it
+        places.iter().find(|path| value(doc, path) != value(read, path))
     }
 }
+
+/// Where surprises are gathered, if anybody wants to know.
+type Watch<'w> = Option<&'w mut Vec<(DocumentId, Surprise)>>;
 
 impl Patch {
     /// Loads a strategic merge patch, with its `$patch: delete` statements.
@@ -403,7 +476,10 @@ impl Patch {
         source: SourceId,
         options: &Options,
     ) -> Result<Patch, ConfigError> {
-        let mut loader = Loader { tables, source, options, seen: HashSet::new() };
+        let switches = &tables.0.switches;
+        // without this check nothing else is checked among the documents of a patch either
+        let seen = if switches.patch_repeats { None } else { Some(HashSet::new()) };
+        let mut loader = Loader { tables, source, options, seen };
         let mut loaded: Vec<Step> = Vec::new();
         for mut document in loader.read(bytes)? {
             if let Some(NodeKind::Sequence(_)) = document.root.as_ref().map(|r| &r.kind) {
@@ -421,12 +497,13 @@ impl Patch {
             Step::Merge(doc) => Some(doc),
             Step::Delete(..) => None,
         });
-        check_clash(tables, docs)?;
-        // Talos' order: deletions in the v1alpha1 document, that document, then everything else as it came
+        if !switches.patch_repeats {
+            check_clash(tables, docs)?;
+        }
         let legacy = tables.kind(LEGACY).map(|(i, _)| i);
         loaded.sort_by_key(|s| match s {
             Step::Delete(d, _) if d.kind == LEGACY => 0,
-            Step::Merge(doc) if Some(doc.kind) == legacy => 1,
+            Step::Merge(doc) if Some(doc.kind) == legacy && switches.patch_order == PatchOrder::Legacy => 1,
             _ => 2,
         });
         Ok(Patch { tables: tables.clone(), steps: loaded })
@@ -441,6 +518,20 @@ impl Patch {
             Step::Delete(..) => None,
         });
         docs.flat_map(|doc| leaves_of(&self.tables, doc))
+    }
+
+    /// Every value that the patch writes and that is not a zero, whether or not it would be printed.
+    pub(crate) fn written(&self) -> Vec<Leaf> {
+        let mut written = Vec::new();
+        for step in &self.steps {
+            let Step::Merge(doc) = step else { continue };
+            visit_written(&self.tables, &doc.root, doc.shape(&self.tables), &mut |path, shape, val| {
+                if let Some(origin) = val.origin {
+                    written.push(leaf(&self.tables, doc, path, shape, val, origin));
+                }
+            });
+        }
+        written
     }
 }
 

@@ -1,11 +1,14 @@
 //! From nodes to typed values, strictly, by the tables.
 
+use std::sync::Arc;
+
 use crate::codec::{self, Misfit};
 use crate::error::ConfigError;
+use crate::nearest::nearest;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::path::pointer;
 use crate::scalar::{Plain, old_bool, resolve};
-use crate::tables::{Body, Codec, Shape, Struct, Tables, TypeId};
+use crate::tables::{Body, Codec, Shape, Struct, Tables, TypeId, Unquoted};
 use crate::value::{Data, Origin, SourceId, Val};
 
 type Result<T> = std::result::Result<T, ConfigError>;
@@ -23,6 +26,8 @@ enum Scalar<'a> {
     Null,
     Plain(Plain, &'a str),
     Quoted(&'a str),
+    /// Text with a tag of which Talos takes no notice: nothing but text.
+    Foreign(&'a str),
 }
 
 impl<'a> Decoder<'a> {
@@ -51,7 +56,7 @@ impl<'a> Decoder<'a> {
             return Ok(Val::new(Data::Zero, origin));
         }
         let data = match shape {
-            Shape::Ptr(inner) => Data::Ptr(Box::new(self.value(inner, node)?)),
+            Shape::Ptr(inner) => Data::Ptr(Arc::new(self.value(inner, node)?)),
             Shape::List(inner) => self.list(inner, target)?,
             Shape::Map(inner) => self.map(inner, target)?,
             Shape::Any => self.any(target, true)?,
@@ -67,6 +72,13 @@ impl<'a> Decoder<'a> {
         let target = node.resolved();
         let tables = self.tables;
         match &tables.ty(id).body {
+            Body::Is(Shape::Text) if is_merge_key(target) => {
+                Err(self.not_handled(target.pos, "an unquoted '<<'", "quote it"))
+            }
+            // not every minor takes no notice of the tag here
+            Body::Is(Shape::Text) if matches!(self.scalar(target), Ok(Scalar::Foreign(_))) => {
+                Err(self.not_handled(target.pos, "a tag", "remove the tag"))
+            }
             Body::Is(shape) => self.value(shape, node),
             Body::Struct(s) => {
                 let mut val = Val::new(self.structure(s, target)?, origin);
@@ -102,7 +114,7 @@ impl<'a> Decoder<'a> {
         if matches!(base, Shape::List(_)) {
             return Err(refuse("a list"));
         }
-        Ok(Val::new(Data::Opaque(text.to_owned()), origin))
+        Ok(Val::new(Data::Opaque(text.into()), origin))
     }
 
     fn structure(&mut self, s: &Struct, node: &Node) -> Result<Data> {
@@ -131,9 +143,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn unknown_key(&self, key: &Node, name: &str, s: &Struct) -> ConfigError {
-        let close = s.keys.keys().filter(|k| k.eq_ignore_ascii_case(name)).min();
-        let hint = match close {
-            Some(k) => format!("; write {k:?}"),
+        let hint = match nearest(name, s.keys.keys().map(String::as_str)) {
+            Some(k) => format!("; did you mean {k:?}?"),
             None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
         };
         let path = if self.path.is_empty() { "The document".to_owned() } else { pointer(&self.path) };
@@ -153,17 +164,38 @@ impl<'a> Decoder<'a> {
     fn plain_tag(&self, node: &Node, allowed: &str) -> Result<()> {
         match node.tag.as_deref() {
             None => Ok(()),
-            Some(tag) if tag == allowed => Ok(()),
+            Some(tag) if tag == allowed || self.is_foreign(tag) => Ok(()),
             Some(_) => Err(self.not_handled(node.pos, "a tag", "remove the tag")),
         }
     }
 
+    /// Whether Talos takes no notice of a tag. Where references are used, a tag may be a misspelt one.
+    fn is_foreign(&self, tag: &str) -> bool {
+        const KNOWN: [&str; 9] =
+            ["null", "bool", "str", "int", "float", "timestamp", "binary", "merge", "seq"];
+        match tag.strip_prefix("tag:yaml.org,2002:") {
+            Some(name) => self.opaque.is_none() && !KNOWN.contains(&name) && name != "map",
+            None => tag == "!" || self.opaque.is_none(),
+        }
+    }
+
     fn wrong(&self, node: &Node, expected: &str) -> ConfigError {
+        if is_merge_key(node) {
+            return self.not_handled(node.pos, "an unquoted '<<'", "quote it");
+        }
         ConfigError::WrongType {
             pos: node.pos,
             path: self.here(),
             expected: expected.to_owned(),
             found: node.kind_name(),
+        }
+    }
+
+    /// A refusal by name stays; any other error becomes one that names what is wanted.
+    fn or_wrong(&self, error: ConfigError, node: &Node, expected: &str) -> ConfigError {
+        match error {
+            ConfigError::NotHandled { .. } => error,
+            _ => self.wrong(node, expected),
         }
     }
 
@@ -199,22 +231,26 @@ impl<'a> Decoder<'a> {
             if element.is_null() && !keeps_null {
                 continue;
             }
+            let nulls = self.tables.0.switches.merge_any == Unquoted::Null;
+            if matches!(inner, Shape::Any) && nulls && is_merge_key(element.resolved()) {
+                return Err(self.not_handled(element.pos, "an unquoted '<<'", "quote it"));
+            }
             self.path.push(out.len().to_string());
             out.push(self.value(inner, element)?);
             self.path.pop();
         }
-        Ok(Data::List(out))
+        Ok(Data::List(Arc::new(out)))
     }
 
     fn map(&mut self, inner: &Shape, node: &Node) -> Result<Data> {
         let mut out = Vec::new();
         for (key, value) in self.entries(node, "a mapping")? {
-            let name = self.key(key)?.to_owned();
-            self.path.push(name.clone());
-            out.push((name, self.value(inner, value)?));
+            let name = self.key(key)?;
+            self.path.push(name.to_owned());
+            out.push((name.into(), self.value(inner, value)?));
             self.path.pop();
         }
-        Ok(Data::Map(out))
+        Ok(Data::Map(Arc::new(out)))
     }
 
     /// A value whose type is its own. Keys of nested mappings must be strings.
@@ -237,15 +273,19 @@ impl<'a> Decoder<'a> {
             }
             _ => match self.scalar(node)? {
                 Scalar::Null => Ok(Data::Zero),
-                Scalar::Quoted(text) => Ok(Data::Text(text.to_owned())),
+                Scalar::Quoted(text) | Scalar::Foreign(text) => Ok(Data::Text(text.into())),
                 Scalar::Plain(plain, text) => match plain {
                     Plain::Null => Ok(Data::Zero),
                     Plain::Bool(b) => Ok(Data::Bool(b)),
-                    Plain::Int(i) => Ok(Data::Int(i)),
+                    Plain::Int(i) => Data::int(i).ok_or_else(|| self.misfit(node, "a smaller number")),
                     Plain::Float(f) => Ok(Data::Float(f)),
-                    Plain::Text => Ok(Data::Text(text.to_owned())),
+                    Plain::Text => Ok(Data::Text(text.into())),
                     Plain::Timestamp => Err(self.not_handled(node.pos, "an unquoted date", "quote it")),
-                    Plain::Merge => Err(self.not_handled(node.pos, "an unquoted '<<'", "quote it")),
+                    Plain::Merge => match self.tables.0.switches.merge_any {
+                        Unquoted::Text => Ok(Data::Text(text.into())),
+                        Unquoted::Null => Ok(Data::Zero),
+                        _ => Err(self.misfit(node, "another value than an unquoted '<<'")),
+                    },
                 },
             },
         }
@@ -253,14 +293,14 @@ impl<'a> Decoder<'a> {
 
     fn scalar<'n>(&self, node: &'n Node) -> Result<Scalar<'n>> {
         let NodeKind::Scalar { text, style } = &node.kind else { return Err(self.wrong(node, "a scalar")) };
-        match node.tag.as_deref() {
-            None if *style == Style::Plain => match resolve(text) {
-                Plain::Null => Ok(Scalar::Null),
-                plain => Ok(Scalar::Plain(plain, text)),
-            },
-            None | Some("tag:yaml.org,2002:str") => Ok(Scalar::Quoted(text)),
-            Some(_) => Err(self.not_handled(node.pos, "a tag", "remove the tag")),
-        }
+        let plain = match node.tag.as_deref() {
+            None if *style == Style::Plain => resolve(text),
+            None | Some("tag:yaml.org,2002:str") => return Ok(Scalar::Quoted(text)),
+            Some(tag) if self.is_foreign(tag) => return Ok(Scalar::Foreign(text)),
+            Some(tag) => tagged(tag, text, *style)
+                .ok_or_else(|| self.not_handled(node.pos, "a tag", "remove the tag"))?,
+        };
+        Ok(if plain == Plain::Null { Scalar::Null } else { Scalar::Plain(plain, text) })
     }
 
     /// The raw text of a scalar, for strings and for leaf types that take any scalar.
@@ -270,8 +310,23 @@ impl<'a> Decoder<'a> {
         }
         match self.scalar(node)? {
             Scalar::Null => Ok(""),
-            Scalar::Plain(Plain::Merge, _) => Err(self.not_handled(node.pos, "an unquoted '<<'", "quote it")),
-            Scalar::Plain(_, text) | Scalar::Quoted(text) => Ok(text),
+            Scalar::Plain(Plain::Merge, text) => match self.tables.0.switches.merge_text {
+                Unquoted::Text => Ok(text),
+                Unquoted::Null => Ok(""),
+                _ => Err(self.misfit(node, "quotes around '<<'")),
+            },
+            Scalar::Plain(_, text) | Scalar::Quoted(text) | Scalar::Foreign(text) => Ok(text),
+        }
+    }
+
+    /// As [`Self::raw`], where a date may not stand without quotes.
+    fn string<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n str> {
+        let text = self.raw(node, expected)?;
+        match self.scalar(node)? {
+            Scalar::Plain(Plain::Timestamp, _) if !self.tables.0.switches.timestamp_text => {
+                Err(self.misfit(node, "quotes around what looks like a date"))
+            }
+            _ => Ok(text),
         }
     }
 
@@ -281,12 +336,12 @@ impl<'a> Decoder<'a> {
                 &Codec::Base64 { redactable: false },
                 node.text().unwrap_or_default(),
             ) {
-                Ok(Data::Bytes(bytes)) => String::from_utf8(bytes).ok(),
+                Ok(Data::Bytes(bytes)) => std::str::from_utf8(&bytes).ok().map(Arc::from),
                 _ => None,
             };
             return bytes.map(Data::Text).ok_or_else(|| self.misfit(node, "UTF-8 text in base64"));
         }
-        Ok(Data::Text(self.raw(node, "text")?.to_owned()))
+        Ok(Data::Text(self.string(node, "text")?.into()))
     }
 
     fn unfit(&self, node: &Node, misfit: Misfit) -> ConfigError {
@@ -297,11 +352,14 @@ impl<'a> Decoder<'a> {
     }
 
     fn misfit(&self, node: &Node, expected: &str) -> ConfigError {
+        if is_merge_key(node) {
+            return self.not_handled(node.pos, "an unquoted '<<'", "quote it");
+        }
         ConfigError::Value { pos: node.pos, path: self.here(), expected: expected.to_owned() }
     }
 
     fn boolean(&self, node: &Node) -> Result<Data> {
-        let found = match self.scalar(node).map_err(|_| self.wrong(node, "true or false"))? {
+        let found = match self.scalar(node).map_err(|e| self.or_wrong(e, node, "true or false"))? {
             Scalar::Plain(Plain::Bool(b), _) => Some(b),
             Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => old_bool(text),
             _ => None,
@@ -312,7 +370,11 @@ impl<'a> Decoder<'a> {
     fn whole(&self, node: &Node) -> Result<Option<i128>> {
         Ok(match self.scalar(node)? {
             Scalar::Plain(Plain::Int(i), _) => Some(i),
-            Scalar::Plain(Plain::Float(f), _) if f.fract() == 0.0 && f.abs() < 9.0e18 => Some(f as i128),
+            Scalar::Plain(Plain::Float(f), _)
+                if (f.fract() == 0.0 || self.tables.0.switches.fraction_int) && f.abs() < 9.0e18 =>
+            {
+                Some(f as i128)
+            }
             _ => None,
         })
     }
@@ -323,8 +385,8 @@ impl<'a> Decoder<'a> {
             false => 0..=(1i128 << bits) - 1,
         };
         let want = format!("a whole number from {} to {}, without quotes", range.start(), range.end());
-        let found = self.whole(node).map_err(|_| self.wrong(node, "a whole number"))?;
-        found.filter(|i| range.contains(i)).map(Data::Int).ok_or_else(|| self.misfit(node, &want))
+        let found = self.whole(node).map_err(|e| self.or_wrong(e, node, "a whole number"))?;
+        found.filter(|i| range.contains(i)).and_then(Data::int).ok_or_else(|| self.misfit(node, &want))
     }
 
     fn leaf(&mut self, codec: &Codec, id: TypeId, node: &Node) -> Result<Data> {
@@ -334,45 +396,73 @@ impl<'a> Decoder<'a> {
                 Err(self.not_handled(node.pos, &what, "leave the field out"))
             }
             Codec::FileMode => self.int(node, 32, false),
-            Codec::Duration => match self.scalar(node).map_err(|_| self.wrong(node, "a duration"))? {
-                Scalar::Plain(Plain::Int(0), _) => Ok(Data::Int(0)),
+            Codec::Duration => match self.scalar(node).map_err(|e| self.or_wrong(e, node, "a duration"))? {
+                Scalar::Plain(Plain::Int(0), _) if self.tables.0.switches.zero_duration => Ok(Data::Int(0)),
                 Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => {
                     codec::duration(text).map_err(|misfit| self.unfit(node, misfit))
                 }
                 _ => Err(self.misfit(node, "a duration such as 30s or 1h30m")),
             },
             Codec::ArgValue => match &node.kind {
-                NodeKind::Sequence(elements) => {
-                    if let Some(e) = elements.iter().find(|e| e.is_null()) {
-                        return Err(self.not_handled(e.pos, "a null element", "remove it"));
-                    }
-                    if elements.is_empty() {
-                        return Err(self.not_handled(node.pos, "an empty list", "leave the argument out"));
-                    }
-                    self.list(&Shape::Text, node)
+                NodeKind::Sequence(_) if !self.tables.0.switches.list_args => {
+                    Err(self.wrong(node, "text; this minor takes no lists here"))
                 }
+                NodeKind::Sequence(_) => self.list(&Shape::Text, node),
                 _ => match self.text(node)? {
                     Data::Text(t) if t.is_empty() => Ok(Data::Zero),
                     data => Ok(data),
                 },
             },
             Codec::PortRange => {
-                let port = self.whole(node).map_err(|_| self.wrong(node, "a port or a range of ports"))?;
+                let port =
+                    self.whole(node).map_err(|e| self.or_wrong(e, node, "a port or a range of ports"))?;
                 codec::port_range(port, self.raw(node, "a port")?).map_err(|misfit| self.unfit(node, misfit))
             }
             Codec::Url => {
-                let text = self.raw(node, "a URL")?;
+                let text = self.string(node, "a URL")?;
                 if text.is_empty() {
                     let endpoint = self.tables.ty(id).name.ends_with(".Endpoint");
-                    return Ok(if endpoint { Data::Url(Box::default()) } else { Data::Zero });
+                    return Ok(if endpoint { Data::Url(Arc::default()) } else { Data::Zero });
                 }
                 codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))
             }
+            Codec::HardwareAddr if matches!(node.kind, NodeKind::Sequence(_)) => {
+                Err(self.not_handled(node.pos, "a list in the place of bytes", "write the address"))
+            }
+            Codec::ByteSize | Codec::Size | Codec::Raw | Codec::Addr | Codec::AddrPort | Codec::Prefix
+                if matches!(node.kind, NodeKind::Mapping(_)) =>
+            {
+                Err(self.not_handled(node.pos, "a mapping in the place of a text", "write the text"))
+            }
             _ => {
                 let text = self.raw(node, "a scalar")?;
+                let signed = matches!(codec, Codec::ByteSize | Codec::Size) && text.starts_with('-');
+                if signed && !self.tables.0.switches.signed_sizes {
+                    return Err(self.misfit(node, "a size without a sign"));
+                }
                 codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))
             }
         }
+    }
+}
+
+fn is_merge_key(node: &Node) -> bool {
+    matches!(&node.kind, NodeKind::Scalar { text, style: Style::Plain } if text == "<<")
+}
+
+/// The meaning of a plain scalar with a tag that says no more than the scalar itself.
+fn tagged(tag: &str, text: &str, style: Style) -> Option<Plain> {
+    if style != Style::Plain {
+        return None;
+    }
+    match (tag.strip_prefix("tag:yaml.org,2002:")?, resolve(text)) {
+        ("float", Plain::Int(i)) => Some(Plain::Float(i as f64)),
+        ("int", plain @ Plain::Int(_))
+        | ("float", plain @ Plain::Float(_))
+        | ("bool", plain @ Plain::Bool(_))
+        | ("null", plain @ Plain::Null)
+        | ("timestamp", plain @ Plain::Timestamp) => Some(plain),
+        _ => None,
     }
 }
 
@@ -417,8 +507,8 @@ fn add_rest(
 ) {
     if let Some(slot) = slot(tables, val, s, path) {
         match &mut slot.data {
-            Data::Map(entries) => entries.push((name, decoded)),
-            _ => *slot = Val::new(Data::Map(vec![(name, decoded)]), origin),
+            Data::Map(entries) => Arc::make_mut(entries).push((name.into(), decoded)),
+            _ => *slot = Val::new(Data::Map(Arc::new(vec![(name.into(), decoded)])), origin),
         }
     }
 }
@@ -428,7 +518,7 @@ fn fill_pem(val: &mut Val, s: &Struct) {
     let origin = val.origin;
     for field in val.fields_mut(s.fields.len()).into_iter().flatten() {
         if matches!(field.data, Data::Zero) {
-            *field = Val { data: Data::Bytes(Vec::new()), origin, overrode: None };
+            *field = Val { data: Data::Bytes(Arc::new([])), origin, ..Val::default() };
         }
     }
 }
@@ -441,11 +531,11 @@ pub(crate) fn trim_manifests(val: &mut Val, tables: &Tables, shape: &Shape) {
         return;
     };
     let Data::List(list) = &mut val.data else { return };
-    for manifest in list {
+    for manifest in Arc::make_mut(list) {
         if let Data::Struct(fields) = &mut manifest.data
-            && let Some(Data::Text(text)) = fields.get_mut(*index).map(|v| &mut v.data)
+            && let Some(Data::Text(text)) = Arc::make_mut(fields).get_mut(*index).map(|v| &mut v.data)
         {
-            *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).to_owned();
+            *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).into();
         }
     }
 }

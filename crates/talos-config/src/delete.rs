@@ -1,5 +1,7 @@
 //! `$patch: delete`: taking the selectors out of a patch, and applying them.
 
+use std::sync::Arc;
+
 use crate::codec::text_of;
 use crate::error::{ConfigError, MergeReason};
 use crate::node::{Node, NodeKind, Pos};
@@ -14,6 +16,7 @@ pub(crate) struct Selector {
     pub path: Vec<String>,
     /// Field and text that choose a list element.
     pub element: Option<(String, String)>,
+    pub api: String,
     pub kind: String,
     pub name: Option<String>,
     pub pos: Pos,
@@ -45,6 +48,7 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
         found.push(Selector {
             path,
             element,
+            api: api.clone(),
             kind: if kind.is_empty() { "v1alpha1".to_owned() } else { kind.clone() },
             name: Some(name.clone()).filter(|n| !n.is_empty()),
             pos,
@@ -164,7 +168,7 @@ pub(crate) fn apply(
     let shape = tables.base(shape);
     match shape {
         Shape::Ptr(inner) => match &mut val.data {
-            Data::Ptr(v) => apply(tables, v, inner, path, element),
+            Data::Ptr(v) => apply(tables, Arc::make_mut(v), inner, path, element),
             _ => Err(MergeReason::NothingToDelete),
         },
         Shape::Map(inner) => in_map(tables, val, inner, path, element),
@@ -228,18 +232,18 @@ fn in_map(
     let (Some((first, rest)), Data::Map(entries)) = (path.split_first(), &mut val.data) else {
         return Err(MergeReason::NothingToDelete);
     };
-    let Some(i) = entries.iter().position(|(k, _)| k == first) else {
+    let Some(i) = entries.iter().position(|(k, _)| **k == **first) else {
         return Err(MergeReason::NothingToDelete);
     };
     if rest.is_empty() {
-        entries.remove(i);
+        Arc::make_mut(entries).remove(i);
         return Ok(());
     }
     // a value of a map cannot be changed in Go unless it is a pointer, a map or free-form
     if tables.as_struct(tables.base(inner)).is_some() {
         return Err(MergeReason::CannotDelete);
     }
-    apply(tables, &mut entries[i].1, inner, rest, element)
+    apply(tables, &mut Arc::make_mut(entries)[i].1, inner, rest, element)
 }
 
 fn in_list(
@@ -266,7 +270,7 @@ fn in_list(
         let (Data::Struct(fields), zero) = (&items[i].pointee().data, Val::default()) else { continue };
         let field = fields.get(index).unwrap_or(&zero);
         if chosen_text(tables, field, &s.fields[index].shape)?.as_deref() == Some(text) {
-            items.remove(i);
+            Arc::make_mut(items).remove(i);
             return Ok(());
         }
     }
@@ -282,17 +286,18 @@ fn chosen_text(tables: &Tables, val: &Val, shape: &Shape) -> Result<Option<Strin
         let ty = tables.ty(*id);
         if ty.stringer {
             return match &ty.body {
-                Body::Leaf(Codec::Url | Codec::FileMode | Codec::HardwareAddr | Codec::PortRange) => {
-                    Err(MergeReason::CannotDelete)
-                }
+                Body::Leaf(Codec::FileMode) => Ok(Some(format!("0o{:o}", val.data.as_int()))),
+                // the String of an unset URL crashes Talos
+                Body::Leaf(Codec::Url) if !matches!(val.data, Data::Url(_)) => Err(MergeReason::CannotDelete),
+                Body::Leaf(Codec::PortRange) => Err(MergeReason::CannotDelete),
                 Body::Leaf(Codec::Addr | Codec::AddrPort | Codec::Prefix) if val.is_go_zero() => Ok(None),
-                Body::Leaf(codec) => Ok(Some(text_of(codec, &val.data))),
+                Body::Leaf(codec) => Ok(Some(text_of(codec, &val.data).into_owned())),
                 _ => Err(MergeReason::CannotDelete),
             };
         }
     }
     match (tables.base(shape), &val.data) {
-        (Shape::Text, Data::Text(t)) => Ok(Some(t.clone())),
+        (Shape::Text, Data::Text(t)) => Ok(Some(t.to_string())),
         (Shape::Text, _) => Ok(Some(String::new())),
         (Shape::Ptr(inner), _) if matches!(inner.as_ref(), Shape::Type(_)) => Err(MergeReason::CannotDelete),
         _ => Ok(None),

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::access::{LeafValue, leaf_value, visit};
 use crate::config::{Config, Doc};
-use crate::path::{DocumentId, pointer};
+use crate::path::DocumentId;
+use crate::trail::pointer_of;
 
 /// How a value differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,8 +89,8 @@ fn values(side: Side<'_>) -> Vec<(String, LeafValue)> {
     let mut out = Vec::new();
     if let Some((config, doc)) = side {
         let shape = doc.shape(&config.tables);
-        visit(&config.tables, &doc.root, &shape, &mut Vec::new(), &mut |path, shape, val| {
-            out.push((pointer(path), leaf_value(&config.tables, shape, val)));
+        visit(&config.tables, &doc.root, shape, &mut Vec::new(), &mut |path, shape, val| {
+            out.push((pointer_of(path), leaf_value(&config.tables, shape, val)));
         });
     }
     out

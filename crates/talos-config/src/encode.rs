@@ -1,90 +1,210 @@
-//! From typed values to what is printed: field order, `omitempty`, zero values.
+//! From typed values to text: field order, `omitempty`, zero values, all into one buffer.
+
+use std::borrow::Cow;
 
 use crate::codec::{disk_size_text, text_of};
-use crate::emit::{Damage, Out, sort_keys};
+use crate::emit::{Quote, Writer, has_raw_break, quote, risky, sorted};
 use crate::scalar::format_float;
 use crate::tables::{Body, Codec, Shape, Struct, Tables};
-use crate::value::{Data, Val};
+use crate::trail::{Step, segments_of};
+use crate::value::{Data, Entries, Val, ZERO};
 
-pub(crate) struct Encoder<'a> {
-    pub tables: &'a Tables,
-    /// The tag that is printed before references.
-    pub tag: &'a str,
+/// What cannot be printed so that it reads as it was; the path leads to it.
+#[derive(Debug)]
+pub(crate) enum Damage {
+    Lossy(Vec<String>),
+    Key(Vec<String>),
+    /// A value of a type that the tables know and this engine does not.
+    Unknown(Vec<String>),
 }
 
-impl Encoder<'_> {
-    pub fn value(&self, val: &Val, shape: &Shape, path: &mut Vec<String>) -> Result<Out, Damage> {
-        if let Data::Opaque(text) = &val.data {
-            return Ok(Out::Tagged(self.tag.to_owned(), text.clone()));
+type Result<T> = std::result::Result<T, Damage>;
+
+/// The printed form of a leaf.
+pub(crate) enum Printed<'v> {
+    Null,
+    /// Numbers and booleans, by their text.
+    Plain(Cow<'v, str>),
+    Text(Cow<'v, str>),
+    /// Text of an argument: printed without regard for old booleans and sexagesimals.
+    Arg(Cow<'v, str>),
+    /// Several arguments.
+    Args(&'v [Val]),
+    /// A value of a type that this engine does not know.
+    Unknown,
+}
+
+/// Where a value stands, and the column of what holds it.
+#[derive(Clone, Copy)]
+enum At {
+    /// After a key and its colon.
+    Key(usize),
+    /// After a dash and a blank.
+    Item(usize),
+}
+
+impl At {
+    /// The column of what stands below.
+    fn below(self) -> usize {
+        match self {
+            At::Key(column) => 4 * ((column + 4) / 4),
+            At::Item(column) => column + 2,
         }
-        match shape {
-            Shape::Ptr(inner) => match &val.data {
-                Data::Ptr(v) => self.value(v, inner, path),
-                _ => Ok(Out::Null),
-            },
-            Shape::List(inner) => match &val.data {
-                Data::List(items) => {
-                    let mut out = Vec::with_capacity(items.len());
-                    for (i, item) in items.iter().enumerate() {
-                        path.push(i.to_string());
-                        out.push(self.value(item, inner, path)?);
-                        path.pop();
-                    }
-                    Ok(Out::List(out))
-                }
-                _ => Ok(Out::List(Vec::new())),
-            },
-            Shape::Map(inner) => Ok(Out::Map(self.entries(val, inner, path)?)),
-            Shape::Any => self.free(val, path),
-            Shape::Bool => Ok(Out::Plain(matches!(val.data, Data::Bool(true)).to_string())),
-            Shape::Int { .. } => Ok(Out::Plain(int(&val.data).to_string())),
-            Shape::Text => Ok(Out::Text(text(&val.data))),
-            Shape::Type(id) => match &self.tables.ty(*id).body {
-                Body::Is(shape) | Body::Leaf(Codec::InlineManifests(shape)) => self.value(val, shape, path),
-                Body::Struct(s) => {
-                    let mut out = Vec::new();
-                    self.fields(val, s, &mut out, path)?;
-                    Ok(Out::Map(out))
-                }
-                Body::Leaf(codec) => Ok(leaf(codec, &val.data)),
-            },
+    }
+}
+
+pub(crate) struct Encoder<'a> {
+    tables: &'a Tables,
+    /// The tag that is printed before references.
+    tag: &'a str,
+    writer: Writer,
+    path: Vec<Step<'a>>,
+    risks: Vec<Vec<String>>,
+}
+
+static ANY: Shape = Shape::Any;
+static TEXT: Shape = Shape::Text;
+
+impl<'a> Encoder<'a> {
+    pub fn new(tables: &'a Tables, tag: &'a str, out: String) -> Self {
+        Encoder {
+            tables,
+            tag,
+            writer: Writer::new(&tables.0.switches, out),
+            path: Vec::new(),
+            risks: Vec::new(),
         }
+    }
+
+    /// Prints the root of a document behind what is there.
+    pub fn document(&mut self, val: &'a Val, shape: &'a Shape) -> Result<()> {
+        let mut placed = true;
+        if let Some(s) = self.tables.as_struct(self.tables.base(shape)) {
+            self.fields(val, s, 0, &mut placed)?;
+        }
+        if placed {
+            self.text("{}\n");
+        }
+        Ok(())
+    }
+
+    /// What was printed, and the places of texts of a form that go-yaml is known to damage.
+    pub fn finish(self) -> (String, Vec<Vec<String>>) {
+        (self.writer.out, self.risks)
+    }
+
+    pub fn text(&mut self, text: &str) {
+        self.writer.out.push_str(text);
+    }
+
+    fn value(&mut self, val: &'a Val, shape: &'a Shape, at: At) -> Result<()> {
+        let (mut val, mut shape) = (val, shape);
+        loop {
+            if let Data::Opaque(text) = &val.data {
+                self.lead(at);
+                self.writer.tagged(self.tag, text);
+                self.text("\n");
+                return Ok(());
+            }
+            match shape {
+                Shape::Ptr(inner) => match &val.data {
+                    Data::Ptr(v) => (val, shape) = (v, inner),
+                    _ => return self.leaf(Printed::Null, at),
+                },
+                Shape::Type(id) => match &self.tables.ty(*id).body {
+                    Body::Is(inner) | Body::Leaf(Codec::InlineManifests(inner)) => shape = inner,
+                    Body::Struct(s) => return self.block(at, |e, column, p| e.fields(val, s, column, p)),
+                    Body::Leaf(codec) => return self.leaf(printed(codec, &val.data), at),
+                },
+                Shape::List(inner) => return self.list(val, inner, at),
+                Shape::Map(inner) => return self.map(val, inner, at),
+                Shape::Any => match &val.data {
+                    Data::List(_) => return self.list(val, &ANY, at),
+                    Data::Map(_) => return self.map(val, &ANY, at),
+                    data => return self.leaf(plain(data), at),
+                },
+                Shape::Bool | Shape::Int { .. } | Shape::Text => {
+                    return self.leaf(basic(shape, &val.data), at);
+                }
+            }
+        }
+    }
+
+    /// What stands between a key or dash and a value on the same line.
+    fn lead(&mut self, at: At) {
+        if let At::Key(_) = at {
+            self.writer.out.push(' ');
+        }
+    }
+
+    /// A mapping: what `entries` prints at the column, or `{}`. The flag says that the column is reached.
+    fn block(
+        &mut self,
+        at: At,
+        entries: impl FnOnce(&mut Self, usize, &mut bool) -> Result<()>,
+    ) -> Result<()> {
+        let mark = self.writer.out.len();
+        let mut placed = matches!(at, At::Item(_));
+        if let At::Key(_) = at {
+            self.writer.out.push('\n');
+        }
+        let before = self.writer.out.len();
+        entries(self, at.below(), &mut placed)?;
+        if self.writer.out.len() == before {
+            self.writer.out.truncate(mark);
+            self.lead(at);
+            self.text("{}\n");
+        }
+        Ok(())
+    }
+
+    fn map(&mut self, val: &'a Val, inner: &'a Shape, at: At) -> Result<()> {
+        let Data::Map(entries) = &val.data else { return self.leaf_text("{}", at) };
+        self.block(at, |e, column, placed| e.entries(entries, inner, column, placed))
+    }
+
+    fn place(&mut self, column: usize, placed: &mut bool) {
+        if !*placed {
+            self.writer.spaces(column);
+        }
+        *placed = false;
     }
 
     fn entries(
-        &self,
-        val: &Val,
-        inner: &Shape,
-        path: &mut Vec<String>,
-    ) -> Result<Vec<(String, Out)>, Damage> {
-        let Data::Map(entries) = &val.data else { return Ok(Vec::new()) };
-        let mut out = Vec::with_capacity(entries.len());
-        for (key, v) in entries {
-            path.push(key.clone());
-            out.push((key.clone(), self.value(v, inner, path)?));
-            path.pop();
+        &mut self,
+        entries: &'a Entries,
+        inner: &'a Shape,
+        column: usize,
+        placed: &mut bool,
+    ) -> Result<()> {
+        let sorted = sorted(entries).ok_or_else(|| Damage::Key(segments_of(&self.path)))?;
+        for (key, val) in sorted {
+            if key.len() > 128 || key.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
+                return Err(Damage::Key(segments_of(&self.path)));
+            }
+            self.place(column, placed);
+            self.writer.key(key);
+            self.writer.out.push(':');
+            self.path.push(Step::Key(key));
+            self.value(val, inner, At::Key(column))?;
+            self.path.pop();
         }
-        sort_keys(&mut out).ok_or_else(|| Damage::Key(path.clone()))?;
-        Ok(out)
+        Ok(())
     }
 
-    fn fields(
-        &self,
-        val: &Val,
-        s: &Struct,
-        out: &mut Vec<(String, Out)>,
-        path: &mut Vec<String>,
-    ) -> Result<(), Damage> {
-        let zero = Val::default();
+    fn fields(&mut self, val: &'a Val, s: &'a Struct, column: usize, placed: &mut bool) -> Result<()> {
+        let fields: &'a [Val] = match &val.data {
+            Data::Struct(fields) => fields,
+            _ => &[],
+        };
         for (i, field) in s.fields.iter().enumerate() {
-            let v = match &val.data {
-                Data::Struct(fields) => fields.get(i).unwrap_or(&zero),
-                _ => &zero,
-            };
+            let v = fields.get(i).unwrap_or(&ZERO);
             if field.inline {
-                match (self.tables.as_struct(&field.shape), &field.shape) {
-                    (Some(inner), _) => self.fields(v, inner, out, path)?,
-                    (None, Shape::Map(inner)) => out.extend(self.entries(v, inner, path)?),
+                match (self.tables.as_struct(&field.shape), &field.shape, &v.data) {
+                    (Some(inner), ..) => self.fields(v, inner, column, placed)?,
+                    (None, Shape::Map(inner), Data::Map(entries)) => {
+                        self.entries(entries, inner, column, placed)?;
+                    }
                     _ => {}
                 }
                 continue;
@@ -92,57 +212,151 @@ impl Encoder<'_> {
             if field.omitempty && v.is_omitted(&field.shape, self.tables) {
                 continue;
             }
-            path.push(field.key.clone());
-            out.push((field.key.clone(), self.value(v, &field.shape, path)?));
-            path.pop();
+            self.place(column, placed);
+            self.text(&field.printed);
+            self.path.push(Step::Key(&field.key));
+            self.value(v, &field.shape, At::Key(column))?;
+            self.path.pop();
         }
         Ok(())
     }
 
-    fn free(&self, val: &Val, path: &mut Vec<String>) -> Result<Out, Damage> {
-        Ok(match &val.data {
-            Data::Bool(b) => Out::Plain(b.to_string()),
-            Data::Int(i) => Out::Plain(i.to_string()),
-            Data::Float(f) => Out::Plain(format_float(*f)),
-            Data::Text(t) => Out::Text(t.clone()),
-            Data::List(_) => return self.value(val, &Shape::List(Box::new(Shape::Any)), path),
-            Data::Map(_) => Out::Map(self.entries(val, &Shape::Any, path)?),
-            _ => Out::Null,
-        })
+    fn list(&mut self, val: &'a Val, inner: &'a Shape, at: At) -> Result<()> {
+        let items: &'a [Val] = match &val.data {
+            Data::List(items) if !items.is_empty() => items,
+            _ => return self.leaf_text("[]", at),
+        };
+        self.items(items, at, |e, item, at| e.value(item, inner, at))
+    }
+
+    fn items(
+        &mut self,
+        items: &'a [Val],
+        at: At,
+        mut item: impl FnMut(&mut Self, &'a Val, At) -> Result<()>,
+    ) -> Result<()> {
+        let column = at.below();
+        let mut placed = true;
+        if let At::Key(_) = at {
+            self.writer.out.push('\n');
+            placed = false;
+        }
+        for (i, val) in items.iter().enumerate() {
+            self.place(column, &mut placed);
+            self.text("- ");
+            self.path.push(Step::Index(i));
+            item(self, val, At::Item(column))?;
+            self.path.pop();
+        }
+        Ok(())
+    }
+
+    fn leaf_text(&mut self, text: &str, at: At) -> Result<()> {
+        self.lead(at);
+        self.text(text);
+        self.text("\n");
+        Ok(())
+    }
+
+    /// A scalar, with its line break.
+    fn leaf(&mut self, value: Printed<'a>, at: At) -> Result<()> {
+        let (text, style) = match &value {
+            Printed::Null => return self.leaf_text("null", at),
+            Printed::Plain(text) => return self.leaf_text(text, at),
+            Printed::Args(items) => {
+                return self.items(items, at, |e, item, at| e.leaf(argument(&item.data), at));
+            }
+            Printed::Text(text) => (text, self.writer.quote(text)),
+            Printed::Arg(text) => (text, quote(text, None)),
+            Printed::Unknown => return Err(Damage::Unknown(segments_of(&self.path))),
+        };
+        self.lead(at);
+        if risky(text, style) {
+            self.risks.push(segments_of(&self.path));
+        }
+        match style {
+            Quote::Literal => self.writer.literal(text, at.below()),
+            Quote::Single if has_raw_break(text) => {
+                self.writer.single_lines(text, at.below());
+                self.text("\n");
+            }
+            style => {
+                self.writer.scalar(text, style);
+                self.text("\n");
+            }
+        }
+        Ok(())
     }
 }
 
-fn int(data: &Data) -> i128 {
+fn argument(data: &Data) -> Printed<'_> {
+    Printed::Arg(text(data).into())
+}
+
+/// The text of a string; empty for anything else.
+fn text(data: &Data) -> &str {
     match data {
-        Data::Int(i) => *i,
-        _ => 0,
+        Data::Text(t) => t,
+        _ => "",
     }
 }
 
-fn text(data: &Data) -> String {
+fn flag(set: bool) -> Cow<'static, str> {
+    Cow::Borrowed(if set { "true" } else { "false" })
+}
+
+/// A boolean, number or string of a known type.
+fn basic<'v>(shape: &Shape, data: &'v Data) -> Printed<'v> {
+    match shape {
+        Shape::Bool => Printed::Plain(flag(matches!(data, Data::Bool(true)))),
+        Shape::Int { .. } => Printed::Plain(data.as_int().to_string().into()),
+        _ => Printed::Text(text(data).into()),
+    }
+}
+
+/// A free-form scalar.
+fn plain(data: &Data) -> Printed<'_> {
     match data {
-        Data::Text(t) => t.clone(),
-        _ => String::new(),
+        Data::Bool(b) => Printed::Plain(flag(*b)),
+        Data::Int(_) | Data::Big(_) => Printed::Plain(data.as_int().to_string().into()),
+        Data::Float(f) => Printed::Plain(format_float(*f).into()),
+        Data::Text(t) => Printed::Text(Cow::Borrowed(t)),
+        _ => Printed::Null,
     }
 }
 
 /// The printed form of a leaf type.
-pub(crate) fn leaf(codec: &Codec, data: &Data) -> Out {
+pub(crate) fn printed<'v>(codec: &'v Codec, data: &'v Data) -> Printed<'v> {
     match codec {
-        Codec::FileMode => Out::Plain(format!("0o{:o}", int(data))),
-        Codec::DiskSize => match disk_size_text(u64::try_from(int(data)).unwrap_or(0)) {
-            (short, true) => Out::Text(short),
-            (number, false) => Out::Plain(number),
+        Codec::FileMode => Printed::Plain(format!("0o{:o}", data.as_int()).into()),
+        Codec::DiskSize => match disk_size_text(u64::try_from(data.as_int()).unwrap_or(0)) {
+            (short, true) => Printed::Text(short.into()),
+            (number, false) => Printed::Plain(number.into()),
         },
         Codec::ArgValue => match data {
-            Data::List(items) => Out::List(items.iter().map(|v| Out::Arg(text(&v.data))).collect()),
-            Data::Text(t) if !t.is_empty() => Out::Arg(t.clone()),
-            _ => Out::Null,
+            Data::List(items) if items.is_empty() => Printed::Plain("[]".into()),
+            Data::List(items) => Printed::Args(items),
+            Data::Text(t) if !t.is_empty() => argument(data),
+            _ => Printed::Null,
         },
         Codec::PortRange => match text(data) {
-            t if t.contains('-') => Out::Text(t),
-            t => Out::Plain(t),
+            t if t.contains('-') => Printed::Text(t.into()),
+            t => Printed::Plain(t.into()),
         },
-        _ => Out::Text(text_of(codec, data)),
+        Codec::Unknown => Printed::Unknown,
+        _ => Printed::Text(text_of(codec, data)),
+    }
+}
+
+/// The printed text of a scalar value whose field has this shape; nothing for what is no scalar.
+pub(crate) fn scalar_text<'v>(tables: &'v Tables, shape: &'v Shape, data: &'v Data) -> Option<Cow<'v, str>> {
+    let printed = match (tables.codec(shape), data) {
+        (Some(codec), _) => printed(codec, data),
+        (None, Data::Text(_)) => basic(&TEXT, data),
+        (None, data) => plain(data),
+    };
+    match printed {
+        Printed::Plain(text) | Printed::Text(text) | Printed::Arg(text) => Some(text),
+        Printed::Null | Printed::Args(_) | Printed::Unknown => None,
     }
 }

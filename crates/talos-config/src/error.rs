@@ -263,6 +263,14 @@ pub enum EncodeError {
         /// Pointer to the text, if it is known.
         path: String,
     },
+    /// A value of a type that the tables know and this engine does not.
+    #[error("{document} {path}: The value is of a type that this version does not know; update the program")]
+    Unknown {
+        /// The document, as `kind/name`.
+        document: String,
+        /// Pointer to the value.
+        path: String,
+    },
     /// A key that Talos prints in a form that this engine does not have.
     #[error("{document} {path}: The key is longer than 128 bytes or holds a line break; use another key")]
     Key {

@@ -16,6 +16,8 @@ use UrlError::{Invalid, Unsupported};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Url {
     pub scheme: String,
+    /// What stands behind the scheme if that is not a slash: then there is neither host nor path.
+    pub opaque: String,
     pub user: Option<String>,
     pub host: String,
     /// The path with escapes decoded.
@@ -49,7 +51,8 @@ impl Url {
         }
         if !rest.starts_with('/') {
             if !url.scheme.is_empty() {
-                return Err(Unsupported("without '/' after the scheme"));
+                url.opaque = rest.to_owned();
+                return Ok(url);
             }
             if rest.split('/').next().is_some_and(|first| first.contains(':')) {
                 return Err(Invalid("a scheme, as in https://"));
@@ -63,9 +66,6 @@ impl Url {
             let end = after.find('/').unwrap_or(after.len());
             url.take_authority(&after[..end])?;
             rest = &after[end..];
-            if url.host.is_empty() && rest.is_empty() {
-                return Err(Unsupported("without a host"));
-            }
         }
         url.path = unescape(rest).ok_or(Invalid("only %XX escapes in the path"))?;
         if escape(&url.path) != rest {
@@ -117,14 +117,14 @@ impl Url {
         } else {
             host.find(':').map_or((host, ""), |i| host.split_at(i))
         };
-        if !name.bytes().all(|b| is_plain(b, b"")) {
-            return Err(Unsupported("with unusual signs in its host"));
-        }
         let digits = port.strip_prefix(':');
         if !port.is_empty() && !digits.is_some_and(|p| p.bytes().all(|b| b.is_ascii_digit())) {
             return Err(Invalid("a port number after the host"));
         }
-        self.host = host.to_owned();
+        self.host = match name.is_empty() {
+            true => host.to_owned(),
+            false => printed_name(name).ok_or(Invalid("no signs in the host that need escapes"))? + port,
+        };
         Ok(())
     }
 
@@ -136,6 +136,7 @@ impl Url {
             }
         };
         take(&mut self.scheme, &right.scheme);
+        take(&mut self.opaque, &right.opaque);
         if let Some(user) = &right.user {
             if self.user.is_some() {
                 return Err(());
@@ -152,6 +153,13 @@ impl Url {
         take(&mut self.query, &right.query);
         take(&mut self.fragment, &right.fragment);
         Ok(())
+    }
+
+    fn write_tail(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.force_query || !self.query.is_empty() {
+            write!(f, "?{}", self.query)?;
+        }
+        if self.fragment.is_empty() { Ok(()) } else { write!(f, "#{}", self.fragment) }
     }
 
     fn printed_path(&self) -> String {
@@ -171,6 +179,10 @@ impl std::fmt::Display for Url {
         if !self.scheme.is_empty() {
             write!(f, "{}:", self.scheme)?;
         }
+        if !self.opaque.is_empty() {
+            f.write_str(&self.opaque)?;
+            return self.write_tail(f);
+        }
         let authority = !self.host.is_empty() || self.user.is_some();
         if authority || !self.scheme.is_empty() && !self.path.is_empty() && !self.omit_host {
             f.write_str("//")?;
@@ -184,11 +196,19 @@ impl std::fmt::Display for Url {
             f.write_str("/")?;
         }
         f.write_str(&path)?;
-        if self.force_query || !self.query.is_empty() {
-            write!(f, "?{}", self.query)?;
-        }
-        if self.fragment.is_empty() { Ok(()) } else { write!(f, "#{}", self.fragment) }
+        self.write_tail(f)
     }
+}
+
+/// A host name as it is printed: only what is not ASCII may be written with escapes.
+fn printed_name(name: &str) -> Option<String> {
+    const KEPT: &[u8] = b"!$&'()*+,;=<>\"";
+    let decoded = unescape(name)?;
+    let escapes = name.bytes().filter(|b| *b == b'%').count();
+    let fits = |b: &u8| is_plain(*b, KEPT) || !b.is_ascii();
+    let beyond = decoded.iter().filter(|b| !b.is_ascii()).count();
+    let raw = name.bytes().filter(|b| !b.is_ascii()).count();
+    (decoded.iter().all(fits) && escapes + raw == beyond).then(|| escape_but(&decoded, KEPT))
 }
 
 fn is_plain(b: u8, more: &[u8]) -> bool {
@@ -293,12 +313,18 @@ mod tests {
             ("https://u!:p%40@h", "https://u%21:p%40@h"),
             ("https://h/#a b", "https://h/#a%20b"),
             ("a/b", "a/b"),
+            ("Mailto:a@b?c#d", "mailto:a@b?c#d"),
+            ("example.com:6443", "example.com:6443"),
+            ("http:", "http:"),
+            ("http://", "http:"),
+            ("http://\u{fc}(a):1/", "http://%C3%BC(a):1/"),
         ] {
             assert_eq!(Url::parse(text).unwrap().to_string(), want, "{text}");
         }
         assert!(matches!(Url::parse("10.0.0.1:6443"), Err(Invalid(_))));
         assert!(matches!(Url::parse("https://h:x/"), Err(Invalid(_))));
-        assert!(matches!(Url::parse("mailto:a"), Err(Unsupported(_))));
+        assert!(matches!(Url::parse("https://a%41b/"), Err(Invalid(_))));
+        assert!(matches!(Url::parse("https://[fe80::1%25a]/"), Err(Unsupported(_))));
     }
 
     #[test]

@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use talos_config::{
-    ChangeKind, Config, ConfigError, Dialect, DocumentRef, FieldClass, LeafValue, Limits, MergeReason, Options,
-    Patch, Path, ResolveError, Resolved, SourceId, Tables, diff,
+    ChangeKind, Config, ConfigError, Dialect, DocumentRef, FieldClass, LeafValue, Limits, MergeReason,
+    Options, Patch, Path, ResolveError, Resolved, SourceId, Tables, diff,
 };
 
 fn options() -> Options {
@@ -149,8 +149,11 @@ fn references_are_given_their_values_by_type() {
         })
         .unwrap();
     assert!(encoded(&number).contains("enabled: false\n            port: 7445"));
-    let node =
-        talos_config::read_stream(b"crt: YWJj\nkey: ''", Dialect::default(), &Limits::default()).unwrap().remove(0).root.unwrap();
+    let node = talos_config::read_stream(b"crt: YWJj\nkey: ''", Dialect::default(), &Limits::default())
+        .unwrap()
+        .remove(0)
+        .root
+        .unwrap();
     let mapping = load("machine: {ca: !ref a@1}").resolve(|_, at, origin| {
         assert_eq!((at.to_string().as_str(), origin.unwrap().pos.line), ("v1alpha1:/machine/ca", 1));
         Ok::<_, NoValue>(Resolved::Node(node.clone()))

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod deny;
+mod differential;
 mod outputs;
 mod schemas;
 mod spdx;
@@ -43,6 +44,9 @@ enum Chore {
         /// Compares instead of writing.
         #[arg(long)]
         check: bool,
+        /// A checkout of Talos' pkg/machinery, for a version that the module proxy does not serve: writes its tables.
+        #[arg(long)]
+        machinery: Option<std::path::PathBuf>,
     },
     /// Writes the JSON Schemas of the files that people write.
     Schemas {
@@ -50,6 +54,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Compares the engine with Talos' own library on random cases.
+    Differential(differential::Differential),
     /// Checks licences, sources, banned and doubled crates.
     Deny,
 }
@@ -64,8 +70,9 @@ fn main() -> ExitCode {
     let done = match Args::parse().chore {
         Chore::Test { suite, rest } => suites::run(suite, &rest),
         Chore::Tools => tools::build(),
-        Chore::Tables { check } => tables::run(Mode::of(check)),
+        Chore::Tables { check, machinery } => tables::run(Mode::of(check), machinery.as_deref()),
         Chore::Schemas { check } => schemas::run(Mode::of(check)),
+        Chore::Differential(args) => differential::run(&args),
         Chore::Deny => deny::run(),
     };
     match done {

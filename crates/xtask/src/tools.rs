@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::bail;
+use bronzeward_testkit::library::Library;
 use bronzeward_testkit::tools::{Tool, tool};
 
 use crate::Outcome;
@@ -40,6 +41,12 @@ pub fn build() -> anyhow::Result<Outcome> {
         println!("building fixtures/{} (the first time takes a while)", one.name());
         let path = tool(one);
         println!("  {}", path.display());
+    }
+    for minor in Library::MINORS.into_iter().filter(|m| *m != "1.13") {
+        for one in [Tool::Oracle, Tool::Tables] {
+            println!("building fixtures/{} with the library of Talos {minor}", one.name());
+            println!("  {}", Library::minor(minor).tool(one).display());
+        }
     }
     Ok(Outcome::Fine)
 }

@@ -1,14 +1,15 @@
-//! `check`, `render`, `plan`, `diff`: reading and computing, changing nothing.
+//! `check`, `plan`, `diff`: reading and computing, changing nothing.
 
-use anyhow::{Context, Result};
-use bronzeward_compile::compose::{self, compose};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+use bronzeward_compile::{compose, compose_each};
 use bronzeward_intent::finding::Severity;
 use bronzeward_intent::{Finding, Findings, Intent};
 use serde_json::{Value, json};
-use talos_config::LeafValue;
 
-use crate::cli::{Check, Cli, Diff, PlanArgs, Render};
-use crate::context::{Clone, MAIN, find_machine};
+use crate::cli::{Check, Cli, Diff, PlanArgs};
+use crate::context::{Clone, MAIN};
 use crate::exit::{Exit, refuse};
 use crate::output::{self, Format};
 use crate::planning;
@@ -64,14 +65,17 @@ fn check_fragments(intent: &Intent, findings: &mut Findings) {
 
 /// Every machine is composed.
 fn check_machines(intent: &Intent, findings: &mut Findings) {
+    let mut machines = Vec::new();
     for (cluster, of_cluster) in &intent.clusters {
-        for machine in of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name)) {
-            match compose(intent, cluster, machine) {
-                Ok(composed) => findings.extend(composed.warnings),
-                Err(more) => findings.extend(more),
-            }
-        }
+        let assigned = of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name));
+        machines.extend(assigned.map(|machine| (cluster, machine)));
     }
+    let all = Mutex::new(findings);
+    compose_each(intent, &machines, true, &|_, _, composed| {
+        let more = composed.map_or_else(|refused| refused, |composed| composed.warnings);
+        all.lock().unwrap_or_else(PoisonError::into_inner).extend(more);
+    });
+    let findings = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     single_approver(intent, findings);
 }
 
@@ -103,93 +107,6 @@ fn finding_json(finding: &Finding) -> Value {
         "file": finding.file, "line": finding.pos.line, "column": finding.pos.column,
         "message": finding.message, "help": finding.help,
     })
-}
-
-/// `render`.
-pub fn render(cli: &Cli, args: &Render) -> Result<Exit> {
-    let clone = Clone::open(cli)?;
-    if let Some(path) = &args.patch {
-        let bytes = std::fs::read(path).with_context(|| format!("Cannot read `{}`", path.display()))?;
-        return render_patch(&path.display().to_string(), &bytes);
-    }
-    let intent = Intent::load(&clone.files(args.revision.as_deref())?).map_err(|f| refuse(f.to_string()))?;
-    let (cluster, machine) = find_machine(&intent, args.machine.as_deref().unwrap_or_default())?;
-    let composed = compose(&intent, &cluster, &machine).map_err(|findings| refuse(findings.to_string()))?;
-    for warning in composed.warnings.iter() {
-        output::complain(&format!("warning: {warning}"));
-    }
-    if args.explain {
-        explain(&composed, cli.format);
-        return Ok(Exit::Fine);
-    }
-    match cli.format {
-        Format::Text => output::bytes(&composed.bytes),
-        Format::Json => output::json(&json!({
-            "cluster": cluster, "machine": machine, "digest": composed.digest, "references": composed.references,
-            "reads": composed.reads, "document": String::from_utf8_lossy(&composed.bytes),
-        })),
-    }
-    Ok(Exit::Fine)
-}
-
-fn explain(composed: &bronzeward_compile::Composed, format: Format) {
-    let mut rows = Vec::new();
-    for leaf in composed.config.leaves() {
-        let (file, pos) = composed.place(leaf.origin);
-        let overrode = leaf.overrode.map(|origin| {
-            let (file, pos) = composed.place(origin);
-            format!("{file}:{pos}")
-        });
-        let value = match leaf.value {
-            LeafValue::Text(text) => text,
-            LeafValue::Opaque(reference) => format!("<redacted:{reference}>"),
-            LeafValue::Empty => "(empty)".to_owned(),
-        };
-        rows.push((format!("{}:{}", leaf.document, leaf.pointer), value, format!("{file}:{pos}"), overrode));
-    }
-    if format == Format::Json {
-        let rows: Vec<Value> = rows
-            .iter()
-            .map(|(path, value, from, over)| json!({"path": path, "value": value, "from": from, "overrode": over}))
-            .collect();
-        return output::json(&rows);
-    }
-    for (path, value, from, overrode) in rows {
-        let overrode = overrode.map(|place| format!(", over {place}")).unwrap_or_default();
-        let value: String = value.chars().map(|c| if c.is_control() { '␤' } else { c }).take(80).collect();
-        output::line(&format!("{path}  {value}  ({from}{overrode})"));
-    }
-}
-
-/// What talosctl can take of a fragment.
-fn render_patch(path: &str, bytes: &[u8]) -> Result<Exit> {
-    let documents = talos_config::read_stream(bytes, talos_config::Dialect::default(), &talos_config::Limits::default())
-        .map_err(|err| refuse(format!("{path}: {err}")))?;
-    let mut out: Vec<u8> = Vec::new();
-    for document in &documents {
-        let Some(root) = &document.root else { continue };
-        if bronzeward_intent::fragment::is_own(root) {
-            continue;
-        }
-        let mut reference = None;
-        root.walk(&mut |node| {
-            if node.tag.as_deref() == Some(bronzeward_secrets::reference::TAG) {
-                reference.get_or_insert(node.pos);
-            }
-        });
-        if let Some(pos) = reference {
-            let message =
-                format!("{path}:{pos}: talosctl cannot take a reference; the reconciler places its value");
-            return Err(refuse(message));
-        }
-        let text = &bytes[document.span.clone()];
-        if !out.is_empty() && !text.starts_with(b"---") {
-            out.extend(b"---\n");
-        }
-        out.extend(text);
-    }
-    output::bytes(&out);
-    Ok(Exit::Fine)
 }
 
 /// `plan`.

@@ -5,6 +5,8 @@ mod approve;
 pub(crate) mod import;
 mod init;
 mod inspect;
+mod machineconfig;
+mod render;
 mod scaffold;
 pub(crate) mod status;
 mod verify;
@@ -25,7 +27,8 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Adopt(args) => import::adopt(&cli, args),
         Command::New(args) => scaffold::run(&cli, args),
         Command::Check(args) => inspect::check(&cli, args),
-        Command::Render(args) => inspect::render(&cli, args),
+        Command::Render(args) => render::run(&cli, args),
+        Command::Machineconfig(args) => machineconfig::run(&cli, args),
         Command::Plan(args) => inspect::plan(&cli, args),
         Command::Diff(args) => inspect::diff(&cli, args),
         Command::Approve(args) => approve::approve(&cli, args),

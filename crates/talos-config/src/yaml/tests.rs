@@ -134,11 +134,13 @@ fn what_talos_refuses_is_refused_with_its_place() {
         ("%YAML 1.2\n---\na: 1\n", 1, 1, Problem::OtherVersion),
         ("a: !e!b c\n", 1, 4, Problem::TagHandle),
     ] {
-        match all(text) {
-            Err(ReadError::Syntax { pos, problem }) => {
-                assert_eq!((pos.line, pos.column, problem), (line, column, expected), "{text:?}");
+        for dialect in [Dialect::Rc3, Dialect::Rc4, Dialect::Rc5] {
+            match read_stream(text.as_bytes(), dialect, &Limits::default()) {
+                Err(ReadError::Syntax { pos, problem }) => {
+                    assert_eq!((pos.line, pos.column, problem), (line, column, expected), "{text:?}");
+                }
+                other => panic!("{dialect:?} {text:?}: {other:?}"),
             }
-            other => panic!("{text:?}: {other:?}"),
         }
     }
 }

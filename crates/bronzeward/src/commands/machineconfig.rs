@@ -1,0 +1,132 @@
+//! `machineconfig`: composition without a repository, with the flags of `talosctl machineconfig`.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use talos_config::{Config, ConfigError, MergeError, Options, Origin, Patch, SourceId, Tables};
+
+use crate::cli::{Cli, ComposeArgs, Machineconfig};
+use crate::exit::{Exit, refuse};
+use crate::output;
+
+use super::render::explain;
+
+/// A file or a text of the command line.
+struct Input {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+/// `machineconfig`.
+pub fn run(cli: &Cli, command: &Machineconfig) -> Result<Exit> {
+    match command {
+        Machineconfig::Patch(args) => {
+            let inputs = read(&args.compose)?;
+            let bytes = match inputs.as_slice() {
+                [only] => only.bytes.clone(),
+                _ => {
+                    let config = compose(&args.compose, &inputs, &mut |config, patch, _| {
+                        config.apply(patch).map(drop)
+                    })?;
+                    config.encode().map_err(|err| refuse(err.to_string()))?
+                }
+            };
+            write(args.output.as_deref(), &bytes)
+        }
+        Machineconfig::Explain(args) => {
+            let inputs = read(args)?;
+            let config = compose(args, &inputs, &mut apply_explained)?;
+            let place = |origin: Origin| {
+                let name = inputs.get(origin.source.0 as usize).map_or("", |input| &input.name);
+                format!("{name}:{}", origin.pos)
+            };
+            explain(&config, &place, cli.format);
+            Ok(Exit::Fine)
+        }
+    }
+}
+
+/// Applies one patch.
+type Apply<'f> = dyn FnMut(&mut Config, &Patch, &Input) -> Result<(), MergeError> + 'f;
+
+/// Loads the first input and applies the others.
+fn compose(args: &ComposeArgs, inputs: &[Input], apply: &mut Apply<'_>) -> Result<Config> {
+    let tables = tables(args.contract.as_deref())?;
+    let options = Options::default();
+    let refused = |input: &Input, err: &ConfigError| {
+        let blank = if err.pos().is_some() { "" } else { " " };
+        refuse(format!("{}:{blank}{err}", input.name))
+    };
+    let mut config = Config::load(&tables, &inputs[0].bytes, SourceId(0), &options)
+        .map_err(|err| refused(&inputs[0], &err))?;
+    for (input, source) in inputs.iter().zip(0..).skip(1) {
+        let patch = Patch::load(&tables, &input.bytes, SourceId(source), &options)
+            .map_err(|err| refused(input, &err))?;
+        apply(&mut config, &patch, input).map_err(|err| refuse(format!("{}:{err}", input.name)))?;
+    }
+    Ok(config)
+}
+
+/// Applies a patch and says what people do not expect of it.
+fn apply_explained(config: &mut Config, patch: &Patch, input: &Input) -> Result<(), MergeError> {
+    let (applied, unexpected) = config.apply_explained(patch)?;
+    if !applied.changed {
+        output::complain(&format!("{}: The patch changes nothing [fragment-changed-nothing]", input.name));
+    }
+    for what in unexpected {
+        let pos = what.patch.map(|origin| origin.pos.to_string()).unwrap_or_default();
+        let (document, code, help) = (&what.document, what.kind.code(), what.kind.way_out());
+        output::complain(&format!(
+            "{}:{pos}: {document}:{}: {} [{code}]; {help}",
+            input.name, what.pointer, what.kind
+        ));
+    }
+    Ok(())
+}
+
+/// The tables of a contract, or the newest.
+fn tables(contract: Option<&str>) -> Result<Tables> {
+    let Some(contract) = contract else {
+        let tables = Tables::newest();
+        output::complain(&format!(
+            "composing by the rules of Talos v{}; name another with --contract",
+            tables.minor()
+        ));
+        return Ok(tables);
+    };
+    Tables::embedded(contract).ok_or_else(|| {
+        let known: Vec<String> = Tables::minors().map(|minor| format!("v{minor}")).collect();
+        refuse(format!("The contract `{contract}` is not supported; this version knows {}", known.join(", ")))
+    })
+}
+
+fn read(args: &ComposeArgs) -> Result<Vec<Input>> {
+    let mut inputs = vec![from_file(&args.file)?];
+    for (patch, number) in args.patch.iter().zip(1..) {
+        inputs.push(match patch.strip_prefix('@') {
+            Some(file) => from_file(Path::new(file))?,
+            None => Input { name: format!("--patch #{number}"), bytes: patch.clone().into_bytes() },
+        });
+    }
+    Ok(inputs)
+}
+
+fn from_file(path: &Path) -> Result<Input> {
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).context("Cannot read standard input")?;
+        return Ok(Input { name: "<stdin>".to_owned(), bytes });
+    }
+    let bytes = fs::read(path).with_context(|| format!("Cannot read `{}`", path.display()))?;
+    Ok(Input { name: path.display().to_string(), bytes })
+}
+
+fn write(file: Option<&Path>, bytes: &[u8]) -> Result<Exit> {
+    match file {
+        Some(file) => fs::write(file, bytes).with_context(|| format!("Cannot write `{}`", file.display()))?,
+        None => output::bytes(bytes),
+    }
+    Ok(Exit::Fine)
+}
