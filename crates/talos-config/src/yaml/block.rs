@@ -58,7 +58,7 @@ impl Scanner<'_> {
             push_breaks(&mut text, self.text, empty.from, empty.to);
             last_blank = blank;
             let from = self.at;
-            self.to_line_end();
+            self.skip_line();
             text.push_str(&self.text[from..self.at]);
             last = (self.at, self.break_here());
             if last.1 > 0 {

@@ -137,7 +137,7 @@ fn null(line: &str) -> bool {
     let parts: Vec<&str> = line.split(' ').collect();
     match parts[..] {
         ["=.", _, _, _, "", value] => matches!(value, "" | "~" | "null" | "Null" | "NULL"),
-        [_, _, _, _, tag, _] if tag == "!!null" => true,
+        [_, _, _, _, "!!null", _] => true,
         [kind, ..] => kind == "*.",
         _ => false,
     }
