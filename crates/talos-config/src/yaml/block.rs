@@ -59,7 +59,11 @@ impl Scanner<'_> {
             last_blank = blank;
             let from = self.at;
             self.skip_line();
-            text.push_str(&self.text[from..self.at]);
+            let line = &self.text[from..self.at];
+            if !line.trim_matches([' ', '\t']).is_empty() {
+                self.newlines = 0;
+            }
+            text.push_str(line);
             last = (self.at, self.break_here());
             if last.1 > 0 {
                 self.newline(last.1);

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::comments::Seen;
 use super::error::{Problem, ReadError, Refusal};
 use super::source::{ends_word, line_break};
 use super::token::{Before, Mark, Tok, Token};
@@ -31,8 +32,9 @@ struct Candidate {
 
 /// The last token, as far as later ones depend on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
+pub(super) enum Last {
     Entry,
+    Value,
     /// `[`
     Bracket,
     /// `{`
@@ -63,8 +65,16 @@ pub(super) struct Scanner<'a> {
     pub(super) key_allowed: bool,
     /// Whether the last token has no comment of its own: it was read beyond the end of its line, or is a marker.
     pub(super) broken: bool,
-    last: Last,
+    pub(super) last: Last,
     ended: bool,
+    /// Line breaks since the last sign that is no blank.
+    pub(super) newlines: u32,
+    /// Comments at the end of what was read.
+    pub(super) seen: Vec<Seen>,
+    /// The token to which a comment on its line belongs.
+    pub(super) comment_of: u32,
+    /// Where the last token begins.
+    last_start: u32,
     pub(super) comments: Option<Vec<Comment>>,
 }
 
@@ -89,6 +99,10 @@ impl<'a> Scanner<'a> {
             broken: false,
             last: Last::Other,
             ended: false,
+            newlines: 0,
+            seen: Vec::new(),
+            comment_of: 0,
+            last_start: 0,
             comments: comments.then(Vec::new),
         }
     }
@@ -193,6 +207,7 @@ impl<'a> Scanner<'a> {
     /// Goes over a line break of this many bytes.
     #[inline]
     pub(super) fn newline(&mut self, length: usize) {
+        self.newlines += 1;
         self.at += length;
         self.line += 1;
         self.origin = self.at;
@@ -235,6 +250,7 @@ impl<'a> Scanner<'a> {
     // tokens
 
     pub(super) fn push(&mut self, tok: Tok<'a>, start: Mark) {
+        self.last_start = start.at;
         self.queue.push_back(Token { tok, start, end: self.at as u32, before: Before::Nothing });
     }
 
@@ -252,11 +268,17 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         let from = self.mark();
-        self.skip_to_token();
+        if self.seen.last().is_some_and(|seen| seen.end < i64::from(from.at) - 1) {
+            self.seen.clear();
+        }
+        self.skip_to_token(from);
         self.unroll(i64::from(self.column()), from);
         self.broken = false;
         let last = self.last;
         self.last = Last::Other;
+        self.newlines = 0;
+        let of_last = self.byte(0) == if self.flow() { b',' } else { b':' };
+        self.comment_of = if of_last { self.last_start } else { self.at as u32 };
         self.fetch_token(last)?;
         if self.last != Last::Entry && !self.broken {
             self.line_comment();
@@ -445,6 +467,7 @@ impl<'a> Scanner<'a> {
             }
             self.key_allowed = !self.flow();
         }
+        self.last = Last::Value;
         self.push_sign(Tok::Value, 1);
         Ok(())
     }
@@ -505,12 +528,24 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Ends the block collections that are deeper than a column, all at one place.
-    fn unroll(&mut self, column: i64, end: Mark) {
+    /// Ends the block collections that are deeper than a column: where the blanks began that were just skipped, or
+    /// at a comment in the collection's own column.
+    fn unroll(&mut self, column: i64, from: Mark) {
         if self.flow() {
             return;
         }
+        let (mut end, mut reach) = (from, i64::from(from.at) - 1);
         while self.indent > column {
+            for seen in self.seen.iter().rev() {
+                if seen.end < reach {
+                    break;
+                }
+                if i64::from(seen.start.column) == self.indent + 1 {
+                    end = seen.start;
+                }
+                reach = seen.scan;
+            }
+            reach = if end == from { i64::from(from.at) - 1 } else { i64::from(end.at) };
             self.push(Tok::BlockEnd, end);
             self.indent = self.indents.pop().unwrap_or(-1);
         }
