@@ -82,16 +82,39 @@ pub fn options() -> Options {
 /// # Errors
 /// A finding at the cluster's file when this version has none.
 pub fn tables(cluster: &Name, contract: &str) -> Result<Tables, Finding> {
-    match contract {
-        "v1.13" => Ok(Tables::v1_13()),
-        _ => Err(Finding::error(
+    Tables::embedded(contract).filter(|_| contract.starts_with('v')).ok_or_else(|| {
+        let known: Vec<String> = Tables::minors().map(|minor| format!("`v{minor}`")).collect();
+        Finding::error(
             format!("clusters/{cluster}/cluster.yaml"),
             bronzeward_intent::finding::TOP,
             codes::CONTRACT,
-            format!("The contract `{contract}` is not supported yet: this version composes v1.13"),
-            "write `contract: v1.13`, or wait for a version that knows yours",
-        )),
+            format!("The contract `{contract}` is not supported: this version composes {}", known.join(", ")),
+            "write one of them, or use a version that knows yours",
+        )
+    })
+}
+
+/// The contract that is planned and sent. What else is composed can be checked and rendered: how a node of another
+/// minor takes a configuration, and which changes reboot it, is not known exactly enough to send.
+const SENT: &str = "v1.13";
+
+/// Refuses a contract that is composed and never sent.
+///
+/// # Errors
+/// A finding at the cluster's file.
+pub fn check_sent(cluster: &Name, contract: &str) -> Result<(), Finding> {
+    if contract == SENT {
+        return Ok(());
     }
+    Err(Finding::error(
+        format!("clusters/{cluster}/cluster.yaml"),
+        bronzeward_intent::finding::TOP,
+        codes::CONTRACT,
+        format!(
+            "The contract `{contract}` can be checked and rendered, and is not supported for sending yet"
+        ),
+        format!("write `contract: {SENT}`, or wait for a version that sends yours"),
+    ))
 }
 
 /// Composes a machine: base and fragments.
@@ -250,14 +273,12 @@ pub fn compose_explained(intent: &Intent, cluster: &Name, machine: &Name) -> Res
     Composer::new(intent, cluster)?.explaining().compose(&selection, true)
 }
 
+/// Takes what one machine came to: cluster, machine, document or findings.
+pub type Done<'f> = dyn Fn(&Name, &Name, Result<Composed, Findings>) + Sync + 'f;
+
 /// Composes many machines, on every core, and hands over each as soon as it is done, in no certain order.
 /// `explaining`: see [`Composer::explaining`].
-pub fn compose_each(
-    intent: &Intent,
-    machines: &[(&Name, &Name)],
-    explaining: bool,
-    done: &(dyn Fn(&Name, &Name, Result<Composed, Findings>) + Sync),
-) {
+pub fn compose_each(intent: &Intent, machines: &[(&Name, &Name)], explaining: bool, done: &Done<'_>) {
     let mut selected: Vec<(&Name, &Name, Selection<'_>)> = Vec::new();
     for (cluster, machine) in machines {
         match intent.selection(cluster, machine) {

@@ -7,7 +7,7 @@ use bronzeward_intent::finding::{Code, TOP};
 use bronzeward_intent::{ClusterIntent, Finding, Findings, Intent, Name};
 use talos_config::{LeafValue, diff};
 
-use crate::compose::{Composed, compose, compose_base, tables};
+use crate::compose::{Composed, check_sent, compose, compose_base, tables};
 use crate::plan::{
     AppliedBinding, Entry, Expects, FORMAT, Govern, GovernEntry, MachineEntry, Mode, Operation, Overwrites,
     Plan, Reboot, Renderer, Subject, Target,
@@ -161,6 +161,7 @@ impl Planner<'_> {
         let of_cluster = self.intent.clusters.get(cluster).ok_or_else(|| absent(cluster, machine))?;
         let file = of_cluster.machines.get(machine).ok_or_else(|| absent(cluster, machine))?;
         let view = self.view.machine(cluster.as_str(), machine.as_str());
+        check_sent(cluster, &of_cluster.cluster.contract)?;
         let composed = compose(self.intent, cluster, machine)?;
         if view.in_flight {
             let message = format!("An operation on `{cluster}/{machine}` is not finished");

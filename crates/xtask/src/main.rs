@@ -6,6 +6,7 @@
 mod deny;
 mod differential;
 mod outputs;
+mod peers;
 mod schemas;
 mod spdx;
 mod suites;
@@ -56,6 +57,8 @@ enum Chore {
     },
     /// Compares the engine with Talos' own library on random cases.
     Differential(differential::Differential),
+    /// Runs the same inputs through this program and others, and prints the ratios.
+    BenchPeers(peers::Peers),
     /// Checks licences, sources, banned and doubled crates.
     Deny,
 }
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Chore::Tables { check, machinery } => tables::run(Mode::of(check), machinery.as_deref()),
         Chore::Schemas { check } => schemas::run(Mode::of(check)),
         Chore::Differential(args) => differential::run(&args),
+        Chore::BenchPeers(args) => peers::run(&args),
         Chore::Deny => deny::run(),
     };
     match done {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use bronzeward_compile::compose;
 use bronzeward_git::sign::{KeySigner, Signer};
 use bronzeward_git::{Ident, NewCommit, Oid, RefUpdate, Remote, TreeEdit};
 use bronzeward_intent::cluster::{ClusterKind, Identity, MachineKind};
@@ -331,7 +332,8 @@ fn cluster_files(args: &Init, cluster: &Name, machines: &[Found]) -> Result<Vec<
             version.split('.').take(2).collect::<Vec<_>>().join(".")
         }
     };
-    bronzeward_compile::compose::tables(cluster, &contract).map_err(|finding| refuse(finding.to_string()))?;
+    compose::tables(cluster, &contract).map_err(|finding| refuse(finding.to_string()))?;
+    compose::check_sent(cluster, &contract).map_err(|finding| refuse(finding.to_string()))?;
     let control =
         machines.iter().find(|found| role_of(&found.facts) == Role::Controlplane).or(machines.first());
     let address = control.map(|found| found.endpoint.0.ip().to_string()).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use talos_config::{Config, ConfigError, MergeError, Options, Origin, Patch, SourceId, Tables};
+use talos_config::{Config, ConfigError, MergeError, Options, Origin, Patch, SourceId, Tables, excerpt};
 
 use crate::cli::{Cli, ComposeArgs, Machineconfig};
 use crate::exit::{Exit, refuse};
@@ -55,9 +55,9 @@ type Apply<'f> = dyn FnMut(&mut Config, &Patch, &Input) -> Result<(), MergeError
 fn compose(args: &ComposeArgs, inputs: &[Input], apply: &mut Apply<'_>) -> Result<Config> {
     let tables = tables(args.contract.as_deref())?;
     let options = Options::default();
-    let refused = |input: &Input, err: &ConfigError| {
-        let blank = if err.pos().is_some() { "" } else { " " };
-        refuse(format!("{}:{blank}{err}", input.name))
+    let refused = |input: &Input, err: &ConfigError| match err.pos() {
+        Some(pos) => refuse(format!("{}:{err}\n{}", input.name, excerpt(&input.bytes, pos))),
+        None => refuse(format!("{}: {err}", input.name)),
     };
     let mut config = Config::load(&tables, &inputs[0].bytes, SourceId(0), &options)
         .map_err(|err| refused(&inputs[0], &err))?;

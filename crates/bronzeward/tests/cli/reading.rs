@@ -145,3 +145,24 @@ fn status_log_and_verify_answer_programs_too() {
     stand.run(&["verify", "nowhere..main"]).refuses(&["nowhere"]);
     stand.run(&["status", "--wait", "--timeout", "soon"]).complains(2, &["`soon` is no duration"]);
 }
+
+#[test]
+fn other_contracts_are_checked_and_rendered_and_never_planned() {
+    let (stand, _reconciler) = Stand::adopted();
+    stand.draft("minor");
+    let cluster = "clusters/home/cluster.yaml";
+    let text = stand.read(cluster);
+    stand.write(cluster, &text.replace("contract: v1.13", "contract: v1.14"));
+    stand.run(&["check"]).ends(0);
+    let rendered = stand.run(&["render", "w1"]).ends(0).stdout;
+    stand.commit("Another minor");
+    stand.run(&["plan", "minor"]).refuses(&[
+        "clusters/home/cluster.yaml",
+        "`v1.14`",
+        "not supported for sending",
+    ]);
+    stand.write(cluster, &text.replace("contract: v1.13", "contract: v1.99"));
+    stand.run(&["render", "w1"]).refuses(&["`v1.99` is not supported", "`v1.12`, `v1.13`, `v1.14`"]);
+    stand.write(cluster, &text);
+    assert!(!rendered.is_empty() && stand.run(&["render", "w1"]).ends(0).stdout == rendered);
+}

@@ -58,8 +58,12 @@ impl Scanner<'_> {
             push_breaks(&mut text, self.text, empty.from, empty.to);
             last_blank = blank;
             let from = self.at;
-            self.to_line_end();
-            text.push_str(&self.text[from..self.at]);
+            self.skip_line();
+            let line = &self.text[from..self.at];
+            if !line.trim_matches([' ', '\t']).is_empty() {
+                self.newlines = 0;
+            }
+            text.push_str(line);
             last = (self.at, self.break_here());
             if last.1 > 0 {
                 self.newline(last.1);

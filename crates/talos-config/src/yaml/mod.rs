@@ -1,7 +1,7 @@
 //! Reading YAML exactly as the library reads it that Talos is built with (`go.yaml.in/yaml/v4`): from bytes to
 //! [`Node`] trees, bounded in every direction.
 //!
-//! The rooms: `source` decodes bytes, `scan` cuts the text into tokens (`scalar`, `block` and `tags` hold its parts),
+//! The rooms: `source` decodes bytes, `scan` cuts the text into tokens (`scalar`, `block`, `tags` and `comments` hold its parts),
 //! `tree` puts them together. Nothing recurses on the depth of the input, and the time is linear in its size. The tests
 //! compare the trees with the library itself, version by version; what is refused although the library takes it has a
 //! name: see [`Refusal`] and [`Limits`].
@@ -11,6 +11,7 @@ use std::ops::Range;
 use crate::node::{Node, Pos};
 
 mod block;
+mod comments;
 mod error;
 mod excerpt;
 mod scalar;

@@ -99,6 +99,7 @@ impl<'a> Scanner<'a> {
                     pieces.fold(end, gap);
                 }
                 pieces.push(from, to);
+                self.newlines = 0;
                 end = to;
             }
             if self.break_here() == 0 {
@@ -242,6 +243,7 @@ impl<'a> Scanner<'a> {
                 },
             }
         }
+        self.newlines = 0;
         let style = if quote == b'"' { Style::DoubleQuoted } else { Style::SingleQuoted };
         self.push(Tok::Scalar { text: pieces.finish(), style }, start);
         Ok(())

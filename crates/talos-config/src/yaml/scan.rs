@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::comments::Seen;
 use super::error::{Problem, ReadError, Refusal};
 use super::source::{ends_word, line_break};
 use super::token::{Before, Mark, Tok, Token};
@@ -10,8 +11,6 @@ use super::{Comment, Dialect};
 
 type Result<T> = std::result::Result<T, ReadError>;
 
-/// How far behind a token, and between comments of a block, a comment is looked for, in bytes.
-const COMMENT_REACH: usize = 512;
 /// How long a key may be for Talos 1.12, in characters.
 const KEY_LENGTH: u32 = 1024;
 
@@ -33,8 +32,9 @@ struct Candidate {
 
 /// The last token, as far as later ones depend on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
+pub(super) enum Last {
     Entry,
+    Value,
     /// `[`
     Bracket,
     /// `{`
@@ -65,9 +65,17 @@ pub(super) struct Scanner<'a> {
     pub(super) key_allowed: bool,
     /// Whether the last token has no comment of its own: it was read beyond the end of its line, or is a marker.
     pub(super) broken: bool,
-    last: Last,
+    pub(super) last: Last,
     ended: bool,
-    comments: Option<Vec<Comment>>,
+    /// Line breaks since the last sign that is no blank.
+    pub(super) newlines: u32,
+    /// Comments at the end of what was read.
+    pub(super) seen: Vec<Seen>,
+    /// The token to which a comment on its line belongs.
+    pub(super) comment_of: u32,
+    /// Where the last token begins.
+    last_start: u32,
+    pub(super) comments: Option<Vec<Comment>>,
 }
 
 impl<'a> Scanner<'a> {
@@ -91,6 +99,10 @@ impl<'a> Scanner<'a> {
             broken: false,
             last: Last::Other,
             ended: false,
+            newlines: 0,
+            seen: Vec::new(),
+            comment_of: 0,
+            last_start: 0,
             comments: comments.then(Vec::new),
         }
     }
@@ -195,6 +207,7 @@ impl<'a> Scanner<'a> {
     /// Goes over a line break of this many bytes.
     #[inline]
     pub(super) fn newline(&mut self, length: usize) {
+        self.newlines += 1;
         self.at += length;
         self.line += 1;
         self.origin = self.at;
@@ -209,7 +222,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Goes to the end of the line.
-    pub(super) fn to_line_end(&mut self) {
+    pub(super) fn skip_line(&mut self) {
         loop {
             match self.byte(0) {
                 b'\n' | b'\r' => return,
@@ -237,6 +250,7 @@ impl<'a> Scanner<'a> {
     // tokens
 
     pub(super) fn push(&mut self, tok: Tok<'a>, start: Mark) {
+        self.last_start = start.at;
         self.queue.push_back(Token { tok, start, end: self.at as u32, before: Before::Nothing });
     }
 
@@ -254,11 +268,17 @@ impl<'a> Scanner<'a> {
             return Ok(());
         }
         let from = self.mark();
-        self.to_next_token();
+        if self.seen.last().is_some_and(|seen| seen.end < i64::from(from.at) - 1) {
+            self.seen.clear();
+        }
+        self.skip_to_token(from);
         self.unroll(i64::from(self.column()), from);
         self.broken = false;
         let last = self.last;
         self.last = Last::Other;
+        self.newlines = 0;
+        let of_last = self.byte(0) == if self.flow() { b',' } else { b':' };
+        self.comment_of = if of_last { self.last_start } else { self.at as u32 };
         self.fetch_token(last)?;
         if self.last != Last::Entry && !self.broken {
             self.line_comment();
@@ -447,6 +467,7 @@ impl<'a> Scanner<'a> {
             }
             self.key_allowed = !self.flow();
         }
+        self.last = Last::Value;
         self.push_sign(Tok::Value, 1);
         Ok(())
     }
@@ -507,73 +528,26 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Ends the block collections that are deeper than a column, all at one place.
-    fn unroll(&mut self, column: i64, end: Mark) {
+    /// Ends the block collections that are deeper than a column: where the blanks began that were just skipped, or
+    /// at a comment in the collection's own column.
+    fn unroll(&mut self, column: i64, from: Mark) {
         if self.flow() {
             return;
         }
+        let (mut end, mut reach) = (from, i64::from(from.at) - 1);
         while self.indent > column {
+            for seen in self.seen.iter().rev() {
+                if seen.end < reach {
+                    break;
+                }
+                if i64::from(seen.start.column) == self.indent + 1 {
+                    end = seen.start;
+                }
+                reach = seen.scan;
+            }
+            reach = if end == from { i64::from(from.at) - 1 } else { i64::from(end.at) };
             self.push(Tok::BlockEnd, end);
             self.indent = self.indents.pop().unwrap_or(-1);
-        }
-    }
-
-    // between tokens
-
-    fn to_next_token(&mut self) {
-        loop {
-            let tabs = self.flow() || !self.key_allowed;
-            while self.byte(0) == b' ' || (tabs && self.byte(0) == b'\t') {
-                self.at += 1;
-            }
-            if self.byte(0) == b'#' {
-                self.comment_block();
-            }
-            match self.break_here() {
-                0 => return,
-                length => self.newline(length),
-            }
-            if !self.flow() {
-                self.key_allowed = true;
-            }
-        }
-    }
-
-    /// A comment, and the comments of the lines below it: before those, tabs are taken like blanks.
-    fn comment_block(&mut self) {
-        loop {
-            self.comment();
-            // the byte here belongs to the line break that ends the comment
-            let next = (self.at + 1..self.at + COMMENT_REACH)
-                .find(|i| !matches!(self.bytes.get(*i), Some(b' ' | b'\t' | b'\n' | b'\r')));
-            let Some(next) = next.filter(|i| self.bytes.get(*i) == Some(&b'#')) else { return };
-            while self.at < next {
-                match self.break_here() {
-                    0 => self.at += 1,
-                    length => self.newline(length),
-                }
-            }
-        }
-    }
-
-    /// A comment on the line of the token before it.
-    fn line_comment(&mut self) {
-        if !matches!(self.byte(0), b' ' | b'\t' | b'#') {
-            return;
-        }
-        let blanks = self.bytes[self.at..].iter().take(COMMENT_REACH);
-        let blanks = blanks.take_while(|b| matches!(b, b' ' | b'\t')).count();
-        if blanks < COMMENT_REACH && self.byte(blanks) == b'#' {
-            self.at += blanks;
-            self.comment();
-        }
-    }
-
-    pub(super) fn comment(&mut self) {
-        let (pos, from) = (self.mark().pos(), self.at + 1);
-        self.to_line_end();
-        if let Some(comments) = &mut self.comments {
-            comments.push(Comment { pos, text: self.text[from..self.at].to_owned() });
         }
     }
 }

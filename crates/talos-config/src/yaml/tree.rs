@@ -395,18 +395,10 @@ impl<'a> Builder<'a> {
         if next == Kind::Alias {
             return self.alias();
         }
-        let (mut head, mut body) = (Head { start, tag: None, anchor: None }, start);
-        let mut bare = true;
+        let (mut head, mut body, mut after) = (Head { start, tag: None, anchor: None }, start, None);
         if next == Kind::Property {
-            bare = false;
-            let end = self.properties(&mut head)?;
+            after = Some(self.properties(&mut head)?);
             (next, body) = self.peek()?;
-            if !matches!(next, Kind::Scalar | Kind::FlowSequence | Kind::FlowMapping)
-                && !(block && matches!(next, Kind::BlockSequence | Kind::BlockMapping))
-                && !(indentless && next == Kind::Entry)
-            {
-                return self.scalar(head, end, end.at, String::new(), Style::Plain);
-            }
         }
         let step = match next {
             Kind::Entry if indentless => return self.open(Step::Indentless, head, body),
@@ -420,9 +412,12 @@ impl<'a> Builder<'a> {
             Kind::FlowMapping => Step::FlowKey { first: true },
             Kind::BlockSequence if block => Step::BlockEntry,
             Kind::BlockMapping if block => Step::BlockKey,
+            // a tag or an anchor alone is an empty value
             _ => {
-                debug_assert!(bare);
-                return Err(syntax(body, Problem::Content));
+                return match after {
+                    Some(after) => self.scalar(head, after, after.at, String::new(), Style::Plain),
+                    None => Err(syntax(body, Problem::Content)),
+                };
             }
         };
         self.scanner.skip();

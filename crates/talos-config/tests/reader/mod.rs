@@ -66,8 +66,8 @@ pub fn compare(document: &[u8], dialect: Dialect, limits: &Limits, answer: &str)
     }
 }
 
-/// Whether two trees differ in nothing but the places of values that are not there. The library puts some of them at
-/// the comment after them (`? a` at the end of a block), and rc.3 at a token that it has already forgotten (`[a: ]`).
+/// Whether two trees differ in nothing but the places of values that are not there. For some of them rc.3 gives the place
+/// of a token whose memory it has already used anew (`[a: ]`), and every version puts some at a comment far below.
 fn same_but_absent(ours: &str, theirs: &str) -> bool {
     let absent = |line: &str| line.strip_prefix("=. ").is_some_and(|rest| rest.ends_with("   "));
     ours.lines().count() == theirs.lines().count()
@@ -137,7 +137,7 @@ fn null(line: &str) -> bool {
     let parts: Vec<&str> = line.split(' ').collect();
     match parts[..] {
         ["=.", _, _, _, "", value] => matches!(value, "" | "~" | "null" | "Null" | "NULL"),
-        [_, _, _, _, tag, _] if tag == "!!null" => true,
+        [_, _, _, _, "!!null", _] => true,
         [kind, ..] => kind == "*.",
         _ => false,
     }
@@ -221,7 +221,8 @@ impl Dump<'_> {
         if !(start <= body && body <= end && end <= self.text.len()) {
             return wrong("a span is out of order");
         }
-        if body < self.text.len() && self.places[body] != (node.pos.line, node.pos.column) {
+        // a value that is not there may have its place at a comment
+        if start < end && body < self.text.len() && self.places[body] != (node.pos.line, node.pos.column) {
             return wrong("a span and its place differ");
         }
         let Some(source) = self.text.get(body..end) else { return wrong("a span cuts a character") };
