@@ -8,6 +8,10 @@ use bronzeward_testkit::library::Library;
 
 /// Minors beside their own libraries. 1.14 is what the module proxy serves of it, with tables that are made now.
 /// `TALOS_MACHINERY` names a checkout of the library to compare with instead.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a run is set by its environment, as test runners allow no arguments"
+)]
 pub fn sides() -> impl Iterator<Item = Side> {
     let libraries = match std::env::var_os("TALOS_MACHINERY") {
         Some(dir) => vec![Library::Checkout(dir.into())],
