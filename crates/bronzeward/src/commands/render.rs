@@ -82,11 +82,8 @@ fn all(intent: &Intent, folder: &Path, format: Format) -> Result<Exit> {
     compose_each(intent, &machines, false, &|cluster, machine, composed| {
         let file = folder.join(cluster.as_str()).join(format!("{machine}.yaml"));
         let written = match &composed {
-            Ok(composed) => fs::write(&file, &composed.bytes),
-            Err(_) => match fs::remove_file(&file) {
-                Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
-                _ => Ok(()),
-            },
+            Ok(composed) => write(&file, &composed.bytes),
+            Err(_) => remove(&file),
         };
         let mut tally = counted();
         if let Err(err) = written {
@@ -112,6 +109,23 @@ fn all(intent: &Intent, folder: &Path, format: Format) -> Result<Exit> {
     report(&tally, folder, format);
     strangers(intent, folder)?;
     Ok(if tally.refused > 0 { Exit::Findings } else { Exit::Fine })
+}
+
+/// Writes a file that does not stand there as it should. The old one is taken away first: cutting it off and filling
+/// it again makes file systems write it out at once, a thousand times.
+fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::read(file).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    remove(file)?;
+    fs::write(file, bytes)
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
+    }
 }
 
 fn report(tally: &Tally, folder: &Path, format: Format) {
