@@ -168,6 +168,11 @@ fn write(root: &Path, name: &str, files: BTreeMap<String, String>) -> Result<Pat
 fn cost(runs: usize, home: &Path, program: &Path, words: &[&str]) -> Result<Cost> {
     let mut best: Option<Cost> = None;
     for _ in 0..runs {
+        // everybody writes everything anew
+        match fs::remove_dir_all(home.join("out")) {
+            Err(err) if err.kind() != ErrorKind::NotFound => return Err(err).context("the output stays"),
+            _ => {}
+        }
         let out =
             Command::new("python3").args(["-c", TIMER]).arg(program).args(words).current_dir(home).output();
         let out = out.context("python3 cannot be started")?;
