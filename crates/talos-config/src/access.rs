@@ -435,7 +435,7 @@ fn decode_resolved(
         Resolved::Node(node) => node,
     };
     let mut decoder = Decoder::new(tables, source, None);
-    decoder.path = path.to_vec();
+    decoder.path = path.iter().map(|segment| Step::Key(segment)).collect();
     if let Some(key) = node.duplicate_key() {
         let text = key.text().unwrap_or_default().to_owned();
         return Err(ConfigError::DuplicateKey { pos: key.pos, key: text });
@@ -526,7 +526,7 @@ impl Tables {
                 other => {
                     let s = self.as_struct(other)?;
                     match (s.keys.get(segment), &s.rest) {
-                        (Some(path), _) => crate::decode::field_shape(self, s, path),
+                        (Some(path), _) => crate::decode::field_shape(self, s, path).clone(),
                         (None, Some(_)) => Shape::Any,
                         _ => return None,
                     }

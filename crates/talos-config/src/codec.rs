@@ -71,9 +71,11 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
             Ok(Data::Bytes(text.as_bytes().into()))
         }
         Codec::Base64 { .. } => {
-            let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+            let breaks = ['\r', '\n'];
+            let clean =
+                if text.contains(breaks) { text.replace(breaks, "").into() } else { Cow::Borrowed(text) };
             STANDARD
-                .decode(clean)
+                .decode(clean.as_ref())
                 .map(|bytes| Data::Bytes(bytes.into()))
                 .map_err(|_| "base64 with padding, as `base64 -w0` prints".to_owned().into())
         }

@@ -8,9 +8,9 @@ use crate::codec::{self, Misfit};
 use crate::error::ConfigError;
 use crate::nearest::nearest;
 use crate::node::{Node, NodeKind, Pos, Style};
-use crate::path::pointer;
 use crate::scalar::{Plain, old_bool, resolve};
 use crate::tables::{Body, Codec, Shape, Struct, Tables, TypeId, Unquoted};
+use crate::trail::{Step, pointer_of};
 use crate::value::{Data, Origin, SourceId, Val};
 
 type Result<T> = std::result::Result<T, ConfigError>;
@@ -20,8 +20,11 @@ pub(crate) struct Decoder<'a> {
     pub source: SourceId,
     pub opaque: Option<&'a str>,
     /// Keys and indexes from the document's root to the node at hand.
-    pub path: Vec<String>,
+    pub path: Vec<Step<'a>>,
 }
+
+static ANY: Shape = Shape::Any;
+static TEXT: Shape = Shape::Text;
 
 /// A scalar by what its style, tag and text say.
 enum Scalar<'a> {
@@ -44,11 +47,11 @@ impl<'a> Decoder<'a> {
     fn here(&self) -> String {
         match self.path.is_empty() {
             true => "the document".to_owned(),
-            false => pointer(&self.path),
+            false => pointer_of(&self.path),
         }
     }
 
-    pub fn value(&mut self, shape: &Shape, node: &Node) -> Result<Val> {
+    pub fn value(&mut self, shape: &'a Shape, node: &'a Node) -> Result<Val> {
         let origin = self.origin(node);
         let target = node.resolved();
         if self.is_opaque(target) {
@@ -61,7 +64,7 @@ impl<'a> Decoder<'a> {
             Shape::Ptr(inner) => Data::Ptr(Arc::new(self.value(inner, node)?)),
             Shape::List(inner) => self.list(inner, target)?,
             Shape::Map(inner) => self.map(inner, target)?,
-            Shape::Any => self.any(target, true)?,
+            Shape::Any => self.any(target)?,
             Shape::Bool => self.boolean(target)?,
             Shape::Int { bits, signed } => self.int(target, *bits, *signed)?,
             Shape::Text => self.text(target)?,
@@ -70,7 +73,7 @@ impl<'a> Decoder<'a> {
         Ok(Val::new(data, origin))
     }
 
-    fn named(&mut self, id: TypeId, node: &Node, origin: Origin) -> Result<Val> {
+    fn named(&mut self, id: TypeId, node: &'a Node, origin: Origin) -> Result<Val> {
         let target = node.resolved();
         let tables = self.tables;
         match &tables.ty(id).body {
@@ -125,39 +128,45 @@ impl<'a> Decoder<'a> {
         Ok(Val::new(Data::Opaque(text.into()), origin))
     }
 
-    fn structure(&mut self, s: &Struct, node: &Node) -> Result<Data> {
+    fn structure(&mut self, s: &'a Struct, node: &'a Node) -> Result<Data> {
         let entries = self.entries(node, "a mapping")?;
-        let mut val = Val::default();
-        val.fields_mut(s.fields.len());
+        let mut fields = vec![Val::default(); s.fields.len()];
         // a free-form value is a struct around a map
         let inner = if s.keys.is_empty() && s.rest.is_some() { &Shape::Any } else { &Shape::Bool };
-        for (key, value) in self.expanded(entries, inner)? {
-            let name = self.key(key)?.to_owned();
-            if let Some(path) = s.keys.get(&name) {
+        for (key, value) in self.expanded(entries, inner)?.iter() {
+            let name = self.key(key)?;
+            if let Some(path) = s.keys.get(name) {
                 let shape = field_shape(self.tables, s, path);
-                self.path.push(name);
-                let decoded = self.value(&shape, value)?;
-                self.path.pop();
-                put(self.tables, &mut val, s, path, decoded);
+                let decoded = self.below(Step::Key(name), shape, value)?;
+                if let Some(slot) = slot(self.tables, &mut fields, s, path) {
+                    *slot = decoded;
+                }
             } else if let Some(path) = &s.rest {
                 let Shape::Map(inner) = field_shape(self.tables, s, path) else { continue };
-                self.path.push(name.clone());
-                let decoded = self.value(&inner, value)?;
-                self.path.pop();
-                add_rest(self.tables, &mut val, s, path, name, decoded, self.origin(node));
+                let decoded = self.below(Step::Key(name), inner, value)?;
+                if let Some(slot) = slot(self.tables, &mut fields, s, path) {
+                    add_rest(slot, name, decoded, self.origin(node));
+                }
             } else {
-                return Err(self.unknown_key(key, &name, s));
+                return Err(self.unknown_key(key, name, s));
             }
         }
-        Ok(val.data)
+        Ok(Data::Struct(Arc::new(fields)))
+    }
+
+    fn below(&mut self, step: Step<'a>, shape: &'a Shape, node: &'a Node) -> Result<Val> {
+        self.path.push(step);
+        let decoded = self.value(shape, node)?;
+        self.path.pop();
+        Ok(decoded)
     }
 
     fn unknown_key(&self, key: &Node, name: &str, s: &Struct) -> ConfigError {
-        let hint = match nearest(name, s.keys.keys().map(String::as_str)) {
+        let hint = match nearest(name, s.keys.names()) {
             Some(k) => format!("; did you mean {k:?}?"),
             None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
         };
-        let path = if self.path.is_empty() { "The document".to_owned() } else { pointer(&self.path) };
+        let path = if self.path.is_empty() { "The document".to_owned() } else { pointer_of(&self.path) };
         ConfigError::UnknownKey { pos: key.pos, path, key: name.to_owned(), hint }
     }
 
@@ -231,12 +240,12 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    fn list(&mut self, inner: &Shape, node: &Node) -> Result<Data> {
+    fn list(&mut self, inner: &'a Shape, node: &'a Node) -> Result<Data> {
         let NodeKind::Sequence(elements) = &node.kind else { return Err(self.wrong(node, "a list")) };
         self.plain_tag(node, "tag:yaml.org,2002:seq")?;
         let keeps_null =
             matches!(self.tables.base(inner), Shape::Ptr(_) | Shape::Any | Shape::List(_) | Shape::Map(_));
-        let mut out = Vec::new();
+        let mut out = Vec::with_capacity(elements.len());
         for element in elements {
             if element.is_null() && !keeps_null {
                 continue;
@@ -245,31 +254,27 @@ impl<'a> Decoder<'a> {
             if matches!(inner, Shape::Any) && nulls && is_merge_key(element.resolved()) {
                 return Err(self.not_handled(element.pos, "an unquoted '<<'", "quote it"));
             }
-            self.path.push(out.len().to_string());
-            out.push(self.value(inner, element)?);
-            self.path.pop();
+            out.push(self.below(Step::Index(out.len()), inner, element)?);
         }
         Ok(Data::List(Arc::new(out)))
     }
 
-    fn map(&mut self, inner: &Shape, node: &Node) -> Result<Data> {
-        let mut out = Vec::new();
+    fn map(&mut self, inner: &'a Shape, node: &'a Node) -> Result<Data> {
         let entries = self.entries(node, "a mapping")?;
-        for (key, value) in self.expanded(entries, inner)? {
+        let mut out = Vec::with_capacity(entries.len());
+        for (key, value) in self.expanded(entries, inner)?.iter() {
             let name = self.key(key)?;
-            self.path.push(name.to_owned());
-            out.push((name.into(), self.value(inner, value)?));
-            self.path.pop();
+            out.push((name.into(), self.below(Step::Key(name), inner, value)?));
         }
         Ok(Data::Map(Arc::new(out)))
     }
 
     /// A value whose type is its own. Keys of nested mappings must be strings.
-    fn any(&mut self, node: &Node, _top: bool) -> Result<Data> {
+    fn any(&mut self, node: &'a Node) -> Result<Data> {
         match &node.kind {
-            NodeKind::Sequence(_) => self.list(&Shape::Any, node),
+            NodeKind::Sequence(_) => self.list(&ANY, node),
             NodeKind::Mapping(entries) => {
-                for (key, _) in self.expanded(entries, &Shape::Any)? {
+                for (key, _) in self.expanded(entries, &ANY)?.iter() {
                     if let Ok(Scalar::Plain(plain, _)) = self.scalar(key.resolved())
                         && plain != Plain::Text
                     {
@@ -280,7 +285,7 @@ impl<'a> Decoder<'a> {
                         ));
                     }
                 }
-                self.map(&Shape::Any, node)
+                self.map(&ANY, node)
             }
             _ => match self.scalar(node)? {
                 Scalar::Null => Ok(Data::Zero),
@@ -319,7 +324,11 @@ impl<'a> Decoder<'a> {
         if !matches!(node.kind, NodeKind::Scalar { .. }) {
             return Err(self.wrong(node, expected));
         }
-        match self.scalar(node)? {
+        self.raw_of(node, self.scalar(node)?)
+    }
+
+    fn raw_of<'n>(&self, node: &Node, scalar: Scalar<'n>) -> Result<&'n str> {
+        match scalar {
             Scalar::Null => Ok(""),
             Scalar::Plain(Plain::Merge, text) => match self.tables.0.switches.merge_text {
                 Unquoted::Text => Ok(text),
@@ -332,12 +341,14 @@ impl<'a> Decoder<'a> {
 
     /// As [`Self::raw`], where a date may not stand without quotes.
     fn string<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n str> {
-        let text = self.raw(node, expected)?;
+        if !matches!(node.kind, NodeKind::Scalar { .. }) {
+            return Err(self.wrong(node, expected));
+        }
         match self.scalar(node)? {
             Scalar::Plain(Plain::Timestamp, _) if !self.tables.0.switches.timestamp_text => {
                 Err(self.misfit(node, "quotes around what looks like a date"))
             }
-            _ => Ok(text),
+            scalar => self.raw_of(node, scalar),
         }
     }
 
@@ -395,12 +406,14 @@ impl<'a> Decoder<'a> {
             true => -(1i128 << (bits - 1))..=(1i128 << (bits - 1)) - 1,
             false => 0..=(1i128 << bits) - 1,
         };
-        let want = format!("a whole number from {} to {}, without quotes", range.start(), range.end());
         let found = self.whole(node).map_err(|e| self.or_wrong(e, node, "a whole number"))?;
-        found.filter(|i| range.contains(i)).and_then(Data::int).ok_or_else(|| self.misfit(node, &want))
+        found.filter(|i| range.contains(i)).and_then(Data::int).ok_or_else(|| {
+            let want = format!("a whole number from {} to {}, without quotes", range.start(), range.end());
+            self.misfit(node, &want)
+        })
     }
 
-    fn leaf(&mut self, codec: &Codec, id: TypeId, node: &Node) -> Result<Data> {
+    fn leaf(&mut self, codec: &Codec, id: TypeId, node: &'a Node) -> Result<Data> {
         match codec {
             Codec::Unknown => {
                 let what = format!("the type {}", self.tables.ty(id).name);
@@ -423,7 +436,7 @@ impl<'a> Decoder<'a> {
                 NodeKind::Sequence(_) if !self.tables.0.switches.list_args => {
                     Err(self.wrong(node, "text; this minor takes no lists here"))
                 }
-                NodeKind::Sequence(_) => self.list(&Shape::Text, node),
+                NodeKind::Sequence(_) => self.list(&TEXT, node),
                 _ => match self.text(node)? {
                     Data::Text(t) if t.is_empty() => Ok(Data::Zero),
                     data => Ok(data),
@@ -483,49 +496,32 @@ fn tagged(tag: &str, text: &str, style: Style) -> Option<Plain> {
 }
 
 /// The shape of the field that a path of indexes leads to.
-pub(crate) fn field_shape(tables: &Tables, s: &Struct, path: &[usize]) -> Shape {
-    let (mut current, mut shape) = (s, Shape::Any);
+pub(crate) fn field_shape<'t>(tables: &'t Tables, s: &'t Struct, path: &[usize]) -> &'t Shape {
+    let (mut current, mut shape) = (s, &ANY);
     for index in path {
-        shape = current.fields[*index].shape.clone();
-        if let Shape::Type(id) = &shape
-            && let Body::Struct(inner) = &tables.ty(*id).body
-        {
+        shape = &current.fields[*index].shape;
+        if let Some(inner) = tables.as_struct(shape) {
             current = inner;
         }
     }
     shape
 }
 
-/// The place of a field in a struct value, made on the way.
-fn slot<'v>(tables: &Tables, val: &'v mut Val, s: &Struct, path: &[usize]) -> Option<&'v mut Val> {
+/// The place of a field among those of a struct, made on the way.
+fn slot<'v>(tables: &Tables, fields: &'v mut [Val], s: &Struct, path: &[usize]) -> Option<&'v mut Val> {
     let (first, rest) = path.split_first()?;
-    let field = val.fields_mut(s.fields.len())?.get_mut(*first)?;
+    let field = fields.get_mut(*first)?;
     if rest.is_empty() {
         return Some(field);
     }
-    slot(tables, field, tables.as_struct(&s.fields[*first].shape)?, rest)
+    let inner = tables.as_struct(&s.fields[*first].shape)?;
+    slot(tables, field.fields_mut(inner.fields.len())?, inner, rest)
 }
 
-pub(crate) fn put(tables: &Tables, val: &mut Val, s: &Struct, path: &[usize], decoded: Val) {
-    if let Some(slot) = slot(tables, val, s, path) {
-        *slot = decoded;
-    }
-}
-
-fn add_rest(
-    tables: &Tables,
-    val: &mut Val,
-    s: &Struct,
-    path: &[usize],
-    name: String,
-    decoded: Val,
-    origin: Origin,
-) {
-    if let Some(slot) = slot(tables, val, s, path) {
-        match &mut slot.data {
-            Data::Map(entries) => Arc::make_mut(entries).push((name.into(), decoded)),
-            _ => *slot = Val::new(Data::Map(Arc::new(vec![(name.into(), decoded)])), origin),
-        }
+fn add_rest(slot: &mut Val, name: &str, decoded: Val, origin: Origin) {
+    match &mut slot.data {
+        Data::Map(entries) => Arc::make_mut(entries).push((name.into(), decoded)),
+        _ => *slot = Val::new(Data::Map(Arc::new(vec![(name.into(), decoded)])), origin),
     }
 }
 

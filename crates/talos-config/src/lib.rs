@@ -51,6 +51,8 @@
 
 #![deny(missing_docs)]
 
+#![deny(missing_docs)]
+
 mod access;
 mod codec;
 mod config;

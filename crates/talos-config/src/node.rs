@@ -160,10 +160,14 @@ impl Node {
     pub fn duplicate_key(&self) -> Option<&Node> {
         match &self.kind {
             NodeKind::Mapping(entries) => {
-                let mut seen = HashSet::new();
-                for (key, value) in entries {
+                // a few keys are compared faster than hashed
+                let mut seen = (entries.len() > 16).then(HashSet::new);
+                for (i, (key, value)) in entries.iter().enumerate() {
                     if let Some(text) = key.text()
-                        && !seen.insert(text)
+                        && match &mut seen {
+                            Some(seen) => !seen.insert(text),
+                            None => entries[..i].iter().any(|(k, _)| k.text() == Some(text)),
+                        }
                     {
                         return Some(key);
                     }

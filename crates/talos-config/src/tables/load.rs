@@ -11,8 +11,8 @@ use crate::secrets::{opaque_patterns, redacted_patterns};
 
 use super::zero::settle_zero_merges;
 use super::{
-    Body, Codec, Field, Inner, Kind, Merge, Refused, Shape, Struct, Switches, TablesError, Type, TypeId,
-    ZeroMerge,
+    Body, Codec, Field, Inner, Keys, Kind, Merge, Refused, Shape, Struct, Switches, TablesError, Type,
+    TypeId, ZeroMerge,
 };
 
 /// Text that is borrowed from the JSON where that is possible.
@@ -217,7 +217,7 @@ impl<'a> Loader<'a> {
             ignored_zero: raw.ignored_zero.contains(&f.key),
             zero_merge: ZeroMerge::Keeps,
         };
-        Struct { fields: fields.iter().map(field).collect(), keys: HashMap::new(), rest: None }
+        Struct { fields: fields.iter().map(field).collect(), keys: Keys::default(), rest: None }
     }
 
     /// The codec of a type: enumerations come from the tables, the others are known by name.
@@ -313,11 +313,11 @@ fn pem_fields(name: &str) -> Option<Vec<RawField<'static>>> {
 /// Fills [`Struct::keys`] and [`Struct::rest`], following inline structs.
 fn flatten_keys(types: &mut [Type]) {
     for id in 0..types.len() {
-        let mut keys = HashMap::new();
+        let mut keys = Vec::new();
         let mut rest = None;
         collect_keys(types, id, &mut Vec::new(), &mut keys, &mut rest);
         if let Body::Struct(s) = &mut types[id].body {
-            (s.keys, s.rest) = (keys, rest);
+            (s.keys, s.rest) = (Keys::new(keys), rest);
         }
     }
 }
@@ -326,7 +326,7 @@ fn collect_keys(
     types: &[Type],
     id: TypeId,
     path: &mut Vec<usize>,
-    keys: &mut HashMap<String, Vec<usize>>,
+    keys: &mut Vec<(String, Vec<usize>)>,
     rest: &mut Option<Vec<usize>>,
 ) {
     let Body::Struct(s) = &types[id].body else { return };
@@ -335,9 +335,7 @@ fn collect_keys(
         match &field.shape {
             Shape::Type(inner) if field.inline => collect_keys(types, *inner, path, keys, rest),
             _ if field.inline => *rest = Some(path.clone()),
-            _ => {
-                keys.entry(field.key.clone()).or_insert_with(|| path.clone());
-            }
+            _ => keys.push((field.key.clone(), path.clone())),
         }
         path.pop();
     }

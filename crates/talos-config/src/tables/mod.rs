@@ -6,7 +6,6 @@ mod load;
 mod switches;
 mod zero;
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
@@ -113,9 +112,35 @@ pub(crate) enum Body {
 pub(crate) struct Struct {
     pub fields: Vec<Field>,
     /// Key to the path of field indexes that leads to it through inline structs.
-    pub keys: HashMap<String, Vec<usize>>,
+    pub keys: Keys,
     /// Path to an inline map that takes the keys which no field has.
     pub rest: Option<Vec<usize>>,
+}
+
+/// Keys, sorted, each with its path.
+#[derive(Debug, Default)]
+pub(crate) struct Keys(Vec<(String, Vec<usize>)>);
+
+impl Keys {
+    /// The first path of a key counts.
+    fn new(mut found: Vec<(String, Vec<usize>)>) -> Keys {
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found.dedup_by(|later, first| later.0 == first.0);
+        Keys(found)
+    }
+
+    pub fn get(&self, key: &str) -> Option<&[usize]> {
+        let at = self.0.binary_search_by(|(known, _)| known.as_str().cmp(key)).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(key, _)| key.as_str())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 #[derive(Debug)]
