@@ -51,8 +51,6 @@
 
 #![deny(missing_docs)]
 
-#![deny(missing_docs)]
-
 mod access;
 mod codec;
 mod config;

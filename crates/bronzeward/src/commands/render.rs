@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use bronzeward_compile::{compose, compose_each, compose_explained};
 use bronzeward_intent::{Findings, Intent, Name};
 use serde_json::{Value, json};
-use talos_config::{Config, Dialect, Explained, Leaf, LeafValue, Limits, Origin, Rule};
+use talos_config::{Config, Dialect, Explained, LeafValue, Limits, Origin, Rule};
 
 use crate::cli::{Cli, Render};
 use crate::context::{Clone, find_machine};
@@ -42,7 +42,7 @@ pub fn run(cli: &Cli, args: &Render) -> Result<Exit> {
             let (file, pos) = composed.place(origin);
             format!("{file}:{pos}")
         };
-        explain(&composed.config, &place, cli.format);
+        explain(&composed.config.redacted(HIDDEN), &place, cli.format);
         return Ok(Exit::Fine);
     }
     if let Some(file) = &args.output {
@@ -171,16 +171,15 @@ fn strangers(intent: &Intent, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints every value with its provenance.
+/// What stands for a value that is not shown.
+pub(super) const HIDDEN: &str = "******";
+
+/// Prints every value of a redacted configuration with its provenance.
 pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format: Format) {
-    let secret = |leaf: &Leaf| {
-        config.tables().is_redacted(&leaf.document.kind, &talos_config::path::segments(&leaf.pointer))
-    };
     let mut rows = Vec::new();
     for Explained { leaf, element } in config.explain() {
         let path = format!("{}:{}", leaf.document, leaf.pointer);
         let value = match &leaf.value {
-            LeafValue::Text(_) if secret(&leaf) => "<redacted>".to_owned(),
             LeafValue::Text(text) => text.clone(),
             LeafValue::Opaque(reference) => format!("<redacted:{reference}>"),
             LeafValue::Empty => "(empty)".to_owned(),
