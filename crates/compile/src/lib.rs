@@ -3,6 +3,7 @@
 //! Knows no node and no clock. Composition and planning need no secret; only [`artifact`] resolves references.
 
 pub mod artifact;
+pub mod codes;
 pub mod compose;
 mod pin;
 pub mod plan;

@@ -8,7 +8,7 @@ use bronzeward_intent::{ClusterIntent, Finding, Findings, Name};
 use bronzeward_secrets::reference::Reference;
 use talos_config::{Config, Leaf, LeafValue, Origin, Path};
 
-use crate::compose::codes;
+use crate::codes;
 use crate::plan::PlannedReference;
 
 /// A document whose references have their versions.
