@@ -31,10 +31,10 @@ fn main() -> std::io::Result<()> {
                 std::iter::once(&case.config).chain(&case.patches).map(String::as_str).collect();
             write("merge", &name, minor, &parts.join("\n>>>\n"))?;
         }
-        for (i, text) in
-            fs::read_to_string("../crates/talos-config/tests/reader/trees.txt")?.split("\n=").enumerate()
-        {
-            write("reader", &format!("{name}-tree-{i}"), minor, text)?;
+        let documents = fs::read_to_string("../crates/talos-config/tests/reader/trees.txt")?;
+        for (i, line) in documents.lines().filter(|line| line.starts_with('"')).enumerate() {
+            let text: String = serde_json::from_str(line)?;
+            write("reader", &format!("{name}-tree-{i}"), minor, &text)?;
         }
     }
     Ok(())
