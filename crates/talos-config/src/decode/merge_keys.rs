@@ -33,7 +33,7 @@ impl Decoder<'_> {
         for (key, value) in entries.iter().filter(|(key, _)| merge(key)) {
             let (target, free) = (value.resolved(), *inner == Shape::Any);
             let alias = !std::ptr::eq(value, target);
-            if !free && !(alias && *inner == Shape::Text) {
+            if !(free || alias && *inner == Shape::Text) {
                 return Err(self.not_handled(key.pos, "the merge key '<<'", "write the keys out"));
             }
             let parts = match &target.kind {
