@@ -256,8 +256,22 @@ pub enum Machineconfig {
     )]
     Patch(PatchArgs),
     /// Say of every value of the result where it was written, what it overrode, and by which rule.
-    #[command(after_help = "Example:\n  bronzeward machineconfig explain worker.yaml --patch @labels.yaml")]
-    Explain(ComposeArgs),
+    #[command(
+        after_help = "Examples:\n  bronzeward machineconfig explain worker.yaml --patch @labels.yaml\n  bronzeward machineconfig explain worker.yaml --redact v1alpha1:/machine/files/0/content"
+    )]
+    Explain(ExplainArgs),
+}
+
+/// `machineconfig explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// What is composed.
+    #[command(flatten)]
+    pub compose: ComposeArgs,
+    /// Also hide what stands at this place, as `v1alpha1:/machine/files/0/content`; what Talos takes for secret is
+    /// always hidden.
+    #[arg(long, value_name = "PATH")]
+    pub redact: Vec<String>,
 }
 
 /// `machineconfig patch`.

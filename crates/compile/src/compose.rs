@@ -146,6 +146,9 @@ pub struct Composer<'a> {
     explains: bool,
 }
 
+/// Parsed fragments that are kept at a time.
+const KEPT: usize = 2048;
+
 /// A configuration on the way: after the base and some fragments.
 struct Level<'a> {
     /// The file that was put on last.
@@ -235,6 +238,10 @@ impl<'a> Composer<'a> {
 
     /// Parses the fragments that were not parsed for their place yet. What cannot be loaded is named completely.
     fn parse(&mut self, fragments: &[(&'a str, &'a [u8])], first: usize) -> Result<(), Findings> {
+        // most fragments of a large fleet belong to one machine and are never asked for again
+        if self.patches.len() > KEPT {
+            self.patches.clear();
+        }
         let mut findings = Findings::default();
         for ((path, body), place) in fragments.iter().zip(first as u32..) {
             if let Entry::Vacant(entry) = self.patches.entry((path, place)) {

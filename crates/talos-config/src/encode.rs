@@ -308,6 +308,8 @@ fn flag(set: bool) -> Cow<'static, str> {
 /// A boolean, number or string of a known type.
 fn basic<'v>(shape: &Shape, data: &'v Data) -> Printed<'v> {
     match shape {
+        // what hides a value stands in its place as text
+        Shape::Bool | Shape::Int { .. } if matches!(data, Data::Text(_)) => Printed::Text(text(data).into()),
         Shape::Bool => Printed::Plain(flag(matches!(data, Data::Bool(true)))),
         Shape::Int { .. } => Printed::Plain(data.as_int().to_string().into()),
         _ => Printed::Text(text(data).into()),
@@ -328,6 +330,9 @@ fn plain(data: &Data) -> Printed<'_> {
 /// The printed form of a leaf type.
 pub(crate) fn printed<'v>(codec: &'v Codec, data: &'v Data) -> Printed<'v> {
     match codec {
+        Codec::FileMode | Codec::DiskSize if matches!(data, Data::Text(_)) => {
+            Printed::Text(text(data).into())
+        }
         Codec::FileMode => Printed::Plain(format!("0o{:o}", data.as_int()).into()),
         Codec::DiskSize => match disk_size_text(u64::try_from(data.as_int()).unwrap_or(0)) {
             (short, true) => Printed::Text(short.into()),

@@ -1,12 +1,40 @@
-//! Talos machine configuration documents: parse, merge, redact, diff, encode. No I/O.
+//! Talos machine configuration documents, as Talos' own library reads, merges and prints them, for several Talos
+//! minors in one program. No I/O.
 //!
-//! A configuration is loaded strictly into typed values ([`Config::load`]), patched by Talos' strategic merge
-//! ([`Patch::load`], [`Config::apply`]) and printed ([`Config::encode`]) byte for byte as Talos' library of the same
-//! minor prints it without comments. Every value keeps its origin ([`Config::leaves`]). A scalar with the tag of
-//! [`Options::opaque_tag`] is a reference: a value that is not zero and otherwise unknown, until
-//! [`Config::resolve`] gives it one.
+//! ```
+//! use talos_config::{Config, Options, Patch, SourceId, Tables};
 //!
-//! What cannot be done exactly as Talos does is refused with a message. Refused although Talos takes it:
+//! let tables = Tables::embedded("v1.13").ok_or("unknown minor")?;
+//! let options = Options::default();
+//! let base = b"machine: {type: worker, certSANs: [10.0.0.1]}";
+//! let mut config = Config::load(&tables, base, SourceId(0), &options)?;
+//! let patch = Patch::load(&tables, b"machine: {certSANs: [10.0.0.1]}", SourceId(1), &options)?;
+//! let (applied, unexpected) = config.apply_explained(&patch)?;
+//! assert!(applied.changed && unexpected[0].kind.code() == "element-repeated");
+//! let printed = String::from_utf8(config.encode()?)?;
+//! assert!(printed.starts_with("version: \"\"\nmachine:\n    type: worker\n    token: \"\"\n"));
+//! let second = config.explain().into_iter().find(|e| e.leaf.pointer == "/machine/certSANs/1");
+//! assert_eq!(second.ok_or("not there")?.leaf.origin.source, SourceId(1));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What there is
+//!
+//! - [`Tables`]: all that differs between Talos minors, as data; part of the program, or loaded at run time.
+//! - [`Config`]: documents, loaded strictly ([`Config::load`]), patched ([`Config::apply`]) and printed
+//!   ([`Config::encode`]) byte for byte as Talos prints them without comments. Copies share what they have in common,
+//!   so that many machines on one base cost what they differ in.
+//! - [`Patch`]: a strategic merge patch with its `$patch: delete` statements, loaded once for any number of
+//!   configurations.
+//! - Provenance, which Talos does not have: where each value was written, what it took the place of and by which rule
+//!   ([`Config::explain`]); and what a merge did that nobody expects ([`Config::apply_explained`]).
+//! - Secrets: [`Config::redacted`] covers what any minor redacts. A scalar with the tag of [`Options::opaque_tag`] is
+//!   a reference, a value that is not zero and otherwise unknown, until [`Config::resolve`] gives it one.
+//! - [`diff`], value by value; [`yaml`], the reader below all this, and [`Node`], what it reads.
+//!
+//! # What is refused
+//!
+//! What cannot be done exactly as Talos does is refused with a message that says so. Refused although Talos takes it:
 //!
 //! - tags that change what a value means (`!!int "7"`), and where references are used, every tag but the core's and
 //!   the reference's; merge keys `<<`, and `<<` as a value where Talos takes it for null; keys that are no text;
@@ -20,18 +48,6 @@
 //! - what [`yaml::Refusal`] names, and what is beyond [`Limits`].
 //!
 //! Errors name keys, paths and places, never values; `Debug` forms of types that hold values do not show them.
-//!
-//! ```
-//! use talos_config::{Config, Options, Patch, SourceId, Tables};
-//!
-//! let tables = Tables::v1_13();
-//! let options = Options { opaque_tag: Some("!ref".to_owned()), ..Options::default() };
-//! let mut config = Config::load(&tables, b"machine:\n  token: !ref t@1\n", SourceId(0), &options)?;
-//! let patch = Patch::load(&tables, b"machine: {type: worker}", SourceId(1), &options)?;
-//! assert!(config.apply(&patch)?.changed);
-//! assert!(config.encode()?.starts_with(b"version: \"\"\nmachine:\n    type: worker\n    token: !ref t@1\n"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 #![deny(missing_docs)]
 

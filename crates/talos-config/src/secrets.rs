@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::access::{at_mut, element, entry, raw_text, visit};
+use crate::access::{AccessError, at_mut, element, entry, raw_text, visit};
 use crate::config::{Config, Doc};
-use crate::path::{DocumentId, pointer};
+use crate::path::{DocumentId, Path, pointer};
 use crate::tables::{Shape, Tables};
 use crate::trail::{Step, pointer_of, segments_of};
 use crate::url::{Url, query_value, replace_query};
@@ -317,6 +317,28 @@ impl Config {
         config
     }
 
+    /// As [`Config::redacted`], and every value at or below the given places is replaced as well, whatever its type.
+    /// References stay: they show a name, no value.
+    ///
+    /// # Errors
+    /// [`AccessError`] for a place that is not there: a mistyped one would show what it should hide.
+    pub fn redacted_also(&self, also: &[Path], replacement: &str) -> Result<Config, AccessError> {
+        let mut config = self.redacted(replacement);
+        for place in also {
+            let path = place.to_string();
+            let Some(index) = self.doc_index(&place.document) else {
+                return Err(AccessError::NoDocument { path });
+            };
+            let doc = &mut config.docs[index];
+            let shape = doc.shape(&self.tables);
+            match at_mut(&self.tables, &mut doc.root, shape, &place.segments) {
+                Some((val, _)) if !matches!(val.data, Data::Zero) => hide(val, replacement),
+                _ => return Err(AccessError::Nothing { path }),
+            }
+        }
+        Ok(config)
+    }
+
     /// What Talos' redaction replaces although it is no literal: structures and nothing under a key that is secret
     /// wherever it stands in a free-form value, and fields that it sets even where nothing was.
     fn redact_beside_literals(&self, config: &mut Config, replacement: &dyn Fn(&SecretLeaf) -> String) {
@@ -390,6 +412,20 @@ fn cover(val: &mut Val, key: &str, text: &str) {
             }
         }
         _ => {}
+    }
+}
+
+/// Puts a text in the place of every value below.
+fn hide(val: &mut Val, text: &str) {
+    match &mut val.data {
+        Data::Zero | Data::Opaque(_) => {}
+        Data::Ptr(inner) => hide(Arc::make_mut(inner), text),
+        Data::List(items) | Data::Struct(items) => {
+            Arc::make_mut(items).iter_mut().for_each(|item| hide(item, text));
+        }
+        Data::Map(entries) => Arc::make_mut(entries).iter_mut().for_each(|(_, v)| hide(v, text)),
+        Data::Bytes(bytes) => *bytes = text.as_bytes().into(),
+        data => *data = Data::Text(text.into()),
     }
 }
 

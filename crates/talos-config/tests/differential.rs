@@ -16,6 +16,10 @@ use serde_json::Value;
 use support::sides;
 use talos_config::{Config, Options, Patch, Resolved, SourceId};
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a run is set by its environment, as test runners allow no arguments"
+)]
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name}: no number")))
 }

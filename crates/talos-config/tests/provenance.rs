@@ -108,7 +108,7 @@ fn each_value_tells_its_place_and_rule() {
             2,
         ))
         .unwrap();
-    let said: Vec<(String, u32, Option<u32>, Rule, Option<String>)> = config
+    let said: Vec<_> = config
         .explain()
         .into_iter()
         .filter(|e| {

@@ -143,3 +143,31 @@ fn the_committed_tables_are_what_the_library_gives() {
         assert!(made == committed, "schema/talos/{minor}/tables.json is stale: run `cargo xtask tables`");
     }
 }
+
+#[test]
+fn given_places_are_hidden_whatever_stands_there() {
+    let text = "machine:\n  token: abc\n  kubelet: {extraArgs: {a: planted-one}, defaultRuntimeSeccompProfileEnabled: true}\n  files:\n    - {path: /planted-two, permissions: 0o600, content: planted-three, op: create}\n  certSANs: [planted-four]\n  ca: {crt: cGxhbnRlZC1maXZl}\n  network: {interfaces: [{interface: eth0, mtu: 4321}]}\ncluster: {controlPlane: {endpoint: https://planted-six:1/}}\n";
+    let config = load(text);
+    let also = [
+        "/machine/kubelet",
+        "/machine/files",
+        "/machine/certSANs",
+        "/machine/ca/crt",
+        "/machine/network",
+        "/cluster",
+    ];
+    let also: Vec<talos_config::Path> =
+        also.iter().map(|pointer| format!("v1alpha1:{pointer}").parse().unwrap()).collect();
+    let shown = String::from_utf8(config.redacted_also(&also, "******").unwrap().encode().unwrap()).unwrap();
+    for planted in ["planted", "cGxhbnRlZC1maXZl", "4321", "600", "true", "eth0", "abc"] {
+        assert!(
+            String::from_utf8(config.encode().unwrap()).unwrap().contains(planted),
+            "no control: {planted}"
+        );
+        assert!(!shown.contains(planted), "{planted} is shown:\n{shown}");
+    }
+    for wrong in ["v1alpha1:/machine/sysctls", "v1alpha1:/nothing", "KmsgLogConfig/a:/url", "doc[4]/machine"]
+    {
+        assert!(config.redacted_also(&[wrong.parse().unwrap()], "x").is_err(), "{wrong}");
+    }
+}

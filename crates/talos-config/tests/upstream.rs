@@ -80,6 +80,7 @@ const VECTORS: &[Vector] = &[
     ),
     ("patchdeletemissing", "config.yaml", &["strategic1.yaml"], None),
     ("patchlink", "base.yaml", &["patch.yaml"], Some("expected.yaml")),
+    ("patchmixed", "base.yaml", &["patch.yaml"], Some("expected.yaml")),
     ("multidoc", "config.yaml", &["jsonpatch.yaml"], None),
     (".", "apply/config.yaml", &["strategic.yaml"], None),
     (".", "apply/config.yaml", &["patch.json"], None),

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -51,12 +52,15 @@ const TIMER: &str = "import resource, subprocess, sys, time\n\
 
 /// `bench-peers`.
 pub fn run(peers: &Peers) -> Result<Outcome> {
-    let built = Command::new("cargo")
-        .args(["build", "--release", "-p", "bronzeward"])
-        .current_dir(workspace())
-        .status()
-        .context("cargo cannot be started")?;
-    if !built.success() {
+    let mut cargo = Command::new("cargo");
+    // what cargo tells this program about itself would make some crates build again
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CARGO_")) {
+        if name != "CARGO_HOME" && name != "CARGO_TARGET_DIR" {
+            cargo.env_remove(name);
+        }
+    }
+    cargo.args(["build", "--release", "-p", "bronzeward"]).current_dir(workspace());
+    if !cargo.status().context("cargo cannot be started")?.success() {
         bail!("the program does not build");
     }
     let ours = workspace().join("target/release/bronzeward");
@@ -164,6 +168,11 @@ fn write(root: &Path, name: &str, files: BTreeMap<String, String>) -> Result<Pat
 fn cost(runs: usize, home: &Path, program: &Path, words: &[&str]) -> Result<Cost> {
     let mut best: Option<Cost> = None;
     for _ in 0..runs {
+        // everybody writes everything anew
+        match fs::remove_dir_all(home.join("out")) {
+            Err(err) if err.kind() != ErrorKind::NotFound => return Err(err).context("the output stays"),
+            _ => {}
+        }
         let out =
             Command::new("python3").args(["-c", TIMER]).arg(program).args(words).current_dir(home).output();
         let out = out.context("python3 cannot be started")?;

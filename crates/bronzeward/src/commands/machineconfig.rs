@@ -11,7 +11,7 @@ use crate::cli::{Cli, ComposeArgs, Machineconfig};
 use crate::exit::{Exit, refuse};
 use crate::output;
 
-use super::render::explain;
+use super::render::{HIDDEN, explain};
 
 /// A file or a text of the command line.
 struct Input {
@@ -36,8 +36,14 @@ pub fn run(cli: &Cli, command: &Machineconfig) -> Result<Exit> {
             write(args.output.as_deref(), &bytes)
         }
         Machineconfig::Explain(args) => {
-            let inputs = read(args)?;
-            let config = compose(args, &inputs, &mut apply_explained)?;
+            let also: Vec<talos_config::Path> = args
+                .redact
+                .iter()
+                .map(|text| text.parse().map_err(|err| refuse(format!("`{text}`: {err}"))))
+                .collect::<Result<_>>()?;
+            let inputs = read(&args.compose)?;
+            let config = compose(&args.compose, &inputs, &mut apply_explained)?;
+            let config = config.redacted_also(&also, HIDDEN).map_err(|err| refuse(err.to_string()))?;
             let place = |origin: Origin| {
                 let name = inputs.get(origin.source.0 as usize).map_or("", |input| &input.name);
                 format!("{name}:{}", origin.pos)

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use bronzeward_compile::{compose, compose_each, compose_explained};
 use bronzeward_intent::{Findings, Intent, Name};
 use serde_json::{Value, json};
-use talos_config::{Config, Dialect, Explained, Leaf, LeafValue, Limits, Origin, Rule};
+use talos_config::{Config, Dialect, Explained, LeafValue, Limits, Origin, Rule};
 
 use crate::cli::{Cli, Render};
 use crate::context::{Clone, find_machine};
@@ -42,7 +42,7 @@ pub fn run(cli: &Cli, args: &Render) -> Result<Exit> {
             let (file, pos) = composed.place(origin);
             format!("{file}:{pos}")
         };
-        explain(&composed.config, &place, cli.format);
+        explain(&composed.config.redacted(HIDDEN), &place, cli.format);
         return Ok(Exit::Fine);
     }
     if let Some(file) = &args.output {
@@ -82,11 +82,8 @@ fn all(intent: &Intent, folder: &Path, format: Format) -> Result<Exit> {
     compose_each(intent, &machines, false, &|cluster, machine, composed| {
         let file = folder.join(cluster.as_str()).join(format!("{machine}.yaml"));
         let written = match &composed {
-            Ok(composed) => fs::write(&file, &composed.bytes),
-            Err(_) => match fs::remove_file(&file) {
-                Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
-                _ => Ok(()),
-            },
+            Ok(composed) => write(&file, &composed.bytes),
+            Err(_) => remove(&file),
         };
         let mut tally = counted();
         if let Err(err) = written {
@@ -112,6 +109,23 @@ fn all(intent: &Intent, folder: &Path, format: Format) -> Result<Exit> {
     report(&tally, folder, format);
     strangers(intent, folder)?;
     Ok(if tally.refused > 0 { Exit::Findings } else { Exit::Fine })
+}
+
+/// Writes a file that does not stand there as it should. The old one is taken away first: cutting it off and filling
+/// it again makes file systems write it out at once, a thousand times.
+fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::read(file).is_ok_and(|old| old == bytes) {
+        return Ok(());
+    }
+    remove(file)?;
+    fs::write(file, bytes)
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
+    }
 }
 
 fn report(tally: &Tally, folder: &Path, format: Format) {
@@ -157,16 +171,15 @@ fn strangers(intent: &Intent, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Prints every value with its provenance.
+/// What stands for a value that is not shown.
+pub(super) const HIDDEN: &str = "******";
+
+/// Prints every value of a redacted configuration with its provenance.
 pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format: Format) {
-    let secret = |leaf: &Leaf| {
-        config.tables().is_redacted(&leaf.document.kind, &talos_config::path::segments(&leaf.pointer))
-    };
     let mut rows = Vec::new();
     for Explained { leaf, element } in config.explain() {
         let path = format!("{}:{}", leaf.document, leaf.pointer);
         let value = match &leaf.value {
-            LeafValue::Text(_) if secret(&leaf) => "<redacted>".to_owned(),
             LeafValue::Text(text) => text.clone(),
             LeafValue::Opaque(reference) => format!("<redacted:{reference}>"),
             LeafValue::Empty => "(empty)".to_owned(),

@@ -129,7 +129,7 @@ fn explain_names_places_rules_and_surprises() {
     let args = [&args[..], &["--contract", "v1.13"]].concat();
     let (out, said) = bronzeward(dir.path(), &args, 0);
     for line in [
-        "v1alpha1:/machine/token  <redacted>  (c.yaml:2:32)",
+        "v1alpha1:/machine/token  ******  (c.yaml:2:32)",
         "v1alpha1:/machine/certSANs/1  a  (s.yaml:2:14, appended)",
         "v1alpha1:/machine/type  worker  (--patch #3:1:17, over c.yaml:2:17)",
         "VolumeConfig/EPHEMERAL:/provisioning/maxSize  90GiB  (v.yaml:5:12)",
@@ -146,6 +146,21 @@ fn explain_names_places_rules_and_surprises() {
         assert!(said.contains(part), "{part} is not in\n{said}");
     }
     assert!(!out.contains("abc"), "a token is shown:\n{out}");
+    let also = [
+        "--redact",
+        "v1alpha1:/machine/certSANs",
+        "--redact",
+        "VolumeConfig/EPHEMERAL:/provisioning/maxSize",
+    ];
+    let (hidden, _) = bronzeward(dir.path(), &[&args[..], &also].concat(), 0);
+    assert!(
+        hidden.contains("/machine/certSANs/1  ******  (") && hidden.contains("maxSize  ******  ("),
+        "{hidden}"
+    );
+    for wrong in ["v1alpha1:/machine/nothing", "KmsgLogConfig/none:/url", "certSANs"] {
+        let (shown, said) = bronzeward(dir.path(), &[&args[..], &["--redact", wrong]].concat(), 1);
+        assert!(shown.is_empty() && said.contains(wrong), "{shown}{said}");
+    }
     let (json, _) = bronzeward(dir.path(), &[&args[..], &["--format", "json"]].concat(), 0);
     let rows: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(rows.as_array().unwrap().len(), out.lines().count());

@@ -6,9 +6,18 @@ use bronzeward_testkit::differential::{Side, Verdict};
 use bronzeward_testkit::generator::Case;
 use bronzeward_testkit::library::Library;
 
-/// A minor beside its own library. 1.14 is what the module proxy serves of it, with tables that are made now.
+/// Minors beside their own libraries. 1.14 is what the module proxy serves of it, with tables that are made now.
+/// `TALOS_MACHINERY` names a checkout of the library to compare with instead.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a run is set by its environment, as test runners allow no arguments"
+)]
 pub fn sides() -> impl Iterator<Item = Side> {
-    Library::MINORS.into_iter().map(Side::minor)
+    let libraries = match std::env::var_os("TALOS_MACHINERY") {
+        Some(dir) => vec![Library::Checkout(dir.into())],
+        None => Library::MINORS.map(Library::minor).to_vec(),
+    };
+    libraries.into_iter().map(Side::of)
 }
 
 /// A case of a configuration and patches.
