@@ -33,8 +33,10 @@ fn main() -> std::io::Result<()> {
         }
         let documents = fs::read_to_string("../crates/talos-config/tests/reader/trees.txt")?;
         for (i, line) in documents.lines().filter(|line| line.starts_with('"')).enumerate() {
-            let text: String = serde_json::from_str(line)?;
-            write("reader", &format!("{name}-tree-{i}"), minor, &text)?;
+            // those that JSON writes as Rust does are enough
+            if let Ok(text) = serde_json::from_str::<String>(line) {
+                write("reader", &format!("{name}-tree-{i}"), minor, &text)?;
+            }
         }
     }
     Ok(())
