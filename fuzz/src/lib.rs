@@ -123,10 +123,14 @@ pub fn merge(data: &[u8]) {
     }
 }
 
-/// Talos prints some enumerations that are not set so that they do not load again.
-fn is_unset_enumeration(config: &Config, error: &ConfigError) -> bool {
-    let ConfigError::Value { path, .. } = error else { return false };
-    !config.leaves().any(|leaf| leaf.pointer == *path)
+/// Talos prints some enumerations that are not set so that they do not load again: the error stands at a text that
+/// nobody wrote.
+fn is_unset_enumeration(config: &Config, printed: &str, error: &ConfigError) -> bool {
+    let ConfigError::Value { path, pos, .. } = error else { return false };
+    let line = printed.lines().nth(pos.line as usize - 1).unwrap_or_default();
+    let text: String = line.chars().skip(pos.column as usize - 1).collect();
+    let written = LeafValue::Text(text);
+    !config.leaves().any(|leaf| leaf.pointer == *path && leaf.value == written)
 }
 
 /// Prints what was loaded: it reads as the same, prints the same, and is not much longer.
@@ -144,7 +148,7 @@ pub fn encode(data: &[u8]) {
             assert!(changes.iter().all(|c| c.kind == ChangeKind::Added), "{changes:?}");
         }
         Err(error) => {
-            assert!(is_unset_enumeration(&config, &error), "what is printed does not load: {error}")
+            assert!(is_unset_enumeration(&config, &text, &error), "what is printed does not load: {error}")
         }
     }
 }
