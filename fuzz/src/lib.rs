@@ -148,6 +148,7 @@ pub fn encode(data: &[u8]) {
             assert!(changes.iter().all(|c| c.kind == ChangeKind::Added), "{changes:?}");
         }
         Err(error) => {
+            let text = String::from_utf8_lossy(&printed);
             assert!(is_unset_enumeration(&config, &text, &error), "what is printed does not load: {error}")
         }
     }
