@@ -26,6 +26,9 @@ pub(crate) struct Decoder<'a> {
 static ANY: Shape = Shape::Any;
 static TEXT: Shape = Shape::Text;
 
+/// Above every number that a float can stand for here.
+const TOO_LARGE: f64 = 3.0e19;
+
 /// A scalar by what its style, tag and text say.
 enum Scalar<'a> {
     Null,
@@ -393,8 +396,9 @@ impl<'a> Decoder<'a> {
         Ok(match self.scalar(node)? {
             Scalar::Plain(Plain::Int(i), _) => Some(i),
             Scalar::Plain(Plain::Float(f), _)
-                if (f.fract() == 0.0 || self.tables.0.switches.fraction_int) && f.abs() < 9.0e18 =>
+                if (f.fract() == 0.0 || self.tables.0.switches.fraction_int) && f.abs() < TOO_LARGE =>
             {
+                // towards zero, as Go converts
                 Some(f as i128)
             }
             _ => None,
@@ -407,10 +411,24 @@ impl<'a> Decoder<'a> {
             false => 0..=(1i128 << bits) - 1,
         };
         let found = self.whole(node).map_err(|e| self.or_wrong(e, node, "a whole number"))?;
+        if bits == 64 && found.is_some_and(|i| !range.contains(&i)) && self.wraps(node, range.end() + 1) {
+            let what = "a number that becomes another one, which depends on the processor,";
+            return Err(self.not_handled(node.pos, what, "write a whole number that fits"));
+        }
         found.filter(|i| range.contains(i)).and_then(Data::int).ok_or_else(|| {
             let want = format!("a whole number from {} to {}, without quotes", range.start(), range.end());
             self.misfit(node, &want)
         })
+    }
+
+    /// Whether Go converts a number with a point or an exponent although it does not fit: where fractions are cut
+    /// off nothing but the upper end is looked at, and that only roughly.
+    fn wraps(&self, node: &Node, above: i128) -> bool {
+        let float = match self.scalar(node) {
+            Ok(Scalar::Plain(Plain::Float(f), _)) => f,
+            _ => return false,
+        };
+        self.tables.0.switches.fraction_int && float <= above as f64
     }
 
     fn leaf(&mut self, codec: &Codec, id: TypeId, node: &'a Node) -> Result<Data> {
