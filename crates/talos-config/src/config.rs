@@ -6,7 +6,7 @@ use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
+use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin, shown_key};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
@@ -119,8 +119,8 @@ impl Loader<'_> {
             return Err(ConfigError::NotAMapping { pos: root.pos, found });
         }
         if let Some(key) = root.duplicate_key() {
-            let text = key.text().unwrap_or_default().to_owned();
-            return Err(ConfigError::DuplicateKey { pos: key.pos, key: text });
+            let shown = shown_key(key.text().unwrap_or_default());
+            return Err(ConfigError::DuplicateKey { pos: key.pos, key: shown });
         }
         let kind = self.kind(root, pos)?;
         self.check_duplicate(root, pos)?;

@@ -5,7 +5,7 @@ mod merge_keys;
 use std::sync::Arc;
 
 use crate::codec::{self, Misfit};
-use crate::error::ConfigError;
+use crate::error::{ConfigError, shown_key};
 use crate::nearest::nearest;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::scalar::{Plain, old_bool, resolve};
@@ -170,7 +170,7 @@ impl<'a> Decoder<'a> {
             None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
         };
         let path = if self.path.is_empty() { "The document".to_owned() } else { pointer_of(&self.path) };
-        ConfigError::UnknownKey { pos: key.pos, path, key: name.to_owned(), hint }
+        ConfigError::UnknownKey { pos: key.pos, path, key: shown_key(name), hint }
     }
 
     fn entries<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n [(Node, Node)]> {

@@ -318,6 +318,16 @@ pub enum ResolveError<E: std::error::Error + 'static> {
     },
 }
 
+/// A key for a message: what is no name any more may be a value that lost its colon.
+pub(crate) fn shown_key(key: &str) -> String {
+    let plain = |c: &char| c.is_alphanumeric() || "_-./$<".contains(*c);
+    let mut shown: String = key.chars().take_while(plain).take(64).collect();
+    if shown.len() < key.len() {
+        shown.push('…');
+    }
+    shown
+}
+
 pub(crate) fn origin(source: SourceId, pos: Pos) -> Origin {
     Origin { source, pos }
 }

@@ -17,6 +17,10 @@ pub(crate) enum Plain {
 /// Resolves a plain scalar as go-yaml does.
 pub(crate) fn resolve(text: &str) -> Plain {
     let Some(first) = text.bytes().next() else { return Plain::Null };
+    // most texts, and nothing below begins so
+    if first == b'/' || first.is_ascii_alphabetic() && !b"tTfFnN".contains(&first) {
+        return Plain::Text;
+    }
     match text {
         "true" | "True" | "TRUE" => return Plain::Bool(true),
         "false" | "False" | "FALSE" => return Plain::Bool(false),

@@ -283,6 +283,13 @@ fn every_dependency_has_its_reason() {
     let mut used: BTreeSet<String> =
         lines.filter_map(|line| line.split_once(" = ")).map(|(name, _)| name.to_owned()).collect();
     assert!(used.contains("serde"), "the workspace's table was not read");
+    // the fuzz targets are a workspace of their own
+    let fuzz = fs::read_to_string(workspace().join("fuzz/Cargo.toml")).unwrap();
+    let of_fuzz =
+        fuzz.split("dependencies]\n").skip(1).flat_map(|part| part.split("\n[").next().unwrap().lines());
+    let named = of_fuzz.filter(|line| !line.contains("path = ")).filter_map(|line| line.split_once(" = "));
+    used.extend(named.map(|(name, _)| name.to_owned()));
+    assert!(used.contains("libfuzzer-sys"), "the table of fuzz was not read");
     for package in metadata() {
         let external = package["dependencies"].as_array().unwrap().iter().filter(|one| one["path"].is_null());
         used.extend(external.map(|one| text(&one["name"]).to_owned()));

@@ -28,8 +28,14 @@ static EMBEDDED: [Embedded; 3] = [
 ];
 
 /// The tables of one Talos minor. Cloning is cheap.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Tables(pub(crate) Arc<Inner>);
+
+impl std::fmt::Debug for Tables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tables({})", self.0.machinery)
+    }
+}
 
 /// Why tables cannot be used.
 #[derive(Debug, Error)]

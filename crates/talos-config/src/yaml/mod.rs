@@ -46,13 +46,15 @@ pub struct Limits {
     pub depth: usize,
     /// Nodes of all documents together, aliases counted as one.
     pub nodes: usize,
-    /// Nodes that all aliases together may stand for.
+    /// Nodes that all aliases together may stand for; a text counts once more for every 128 bytes.
     pub alias_nodes: usize,
 }
 
 impl Limits {
     /// The largest depth that has an effect: so deep a tree can still be walked and dropped on any thread's stack.
     pub const DEEPEST: usize = 1000;
+    /// Bytes of text that count like a node behind an alias.
+    const ALIAS_TEXT: usize = 128;
     /// The largest size that has an effect.
     const LARGEST: usize = 1 << 30;
 }

@@ -100,7 +100,7 @@ struct Frame<'a> {
     head: Head<'a>,
     body: Mark,
     items: Items,
-    /// Nodes that this collection stands for so far, aliases expanded.
+    /// What an alias of this collection would count so far, aliases expanded.
     weight: usize,
     /// Levels below, aliases expanded.
     height: usize,
@@ -515,7 +515,8 @@ impl<'a> Builder<'a> {
 
     fn scalar(&mut self, head: Head<'a>, body: Mark, end: u32, text: String, style: Style) -> Result<()> {
         self.count(body)?;
-        self.finish(head, body, end, NodeKind::Scalar { text, style }, 1, 0)
+        let weight = 1 + text.len() / Limits::ALIAS_TEXT;
+        self.finish(head, body, end, NodeKind::Scalar { text, style }, weight, 0)
     }
 
     fn alias(&mut self) -> Result<()> {
