@@ -7,6 +7,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use bronzeward_fleet::{SHARED, peers, repository};
@@ -35,19 +36,17 @@ pub struct Peers {
     runs: usize,
 }
 
-/// The best of several runs.
+/// What a program takes.
 #[derive(Clone, Copy)]
 struct Cost {
     seconds: f64,
     mebibytes: f64,
 }
 
-/// Runs a command and prints its wall time in seconds and its peak memory in KiB.
-const TIMER: &str = "import resource, subprocess, sys, time\n\
-    t = time.perf_counter()\n\
+/// Runs a command and prints its peak memory in KiB, but never less than Python's own.
+const PEAK: &str = "import resource, subprocess, sys\n\
     done = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)\n\
-    t = time.perf_counter() - t\n\
-    print(t, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n\
+    print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)\n\
     sys.exit(done.returncode)\n";
 
 /// `bench-peers`.
@@ -65,9 +64,12 @@ pub fn run(peers: &Peers) -> Result<Outcome> {
     }
     let ours = workspace().join("target/release/bronzeward");
     let root = tempfile::tempdir().context("no folder for the inputs")?;
-    fleet(peers, &ours, root.path())?;
-    patching(peers, &ours, root.path())?;
-    growth(peers, &ours, root.path())?;
+    let binary = |path: &Option<PathBuf>| path.as_deref().map(fs::canonicalize).transpose();
+    let (topf, talhelper) = (binary(&peers.topf)?, binary(&peers.talhelper)?);
+    let peers = Peers { topf, talhelper, talosctl: binary(&peers.talosctl)?, ..*peers };
+    fleet(&peers, &ours, root.path())?;
+    patching(&peers, &ours, root.path())?;
+    growth(&peers, &ours, root.path())?;
     Ok(Outcome::Fine)
 }
 
@@ -165,37 +167,46 @@ fn write(root: &Path, name: &str, files: BTreeMap<String, String>) -> Result<Pat
     Ok(home)
 }
 
+/// The best time of several runs, and the memory of one more.
 fn cost(runs: usize, home: &Path, program: &Path, words: &[&str]) -> Result<Cost> {
-    let mut best: Option<Cost> = None;
+    // what was written for the inputs goes to the disk before somebody is measured
+    let _ = Command::new("sync").status();
+    let mut best = f64::INFINITY;
     for _ in 0..runs {
-        // everybody writes everything anew
-        match fs::remove_dir_all(home.join("out")) {
-            Err(err) if err.kind() != ErrorKind::NotFound => return Err(err).context("the output stays"),
-            _ => {}
-        }
-        let out =
-            Command::new("python3").args(["-c", TIMER]).arg(program).args(words).current_dir(home).output();
-        let out = out.context("python3 cannot be started")?;
-        if !out.status.success() {
-            bail!(
-                "{} {} failed: {}",
-                program.display(),
-                words.join(" "),
-                String::from_utf8_lossy(&out.stderr)
-            );
-        }
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        let mut numbers = text.split_whitespace().map(str::parse::<f64>);
-        let (Some(Ok(seconds)), Some(Ok(kibibytes))) = (numbers.next(), numbers.next()) else {
-            bail!("the timer printed {text:?}");
-        };
-        let run = Cost { seconds, mebibytes: kibibytes / 1024.0 };
-        best = Some(match best {
-            Some(best) => {
-                Cost { seconds: best.seconds.min(run.seconds), mebibytes: best.mebibytes.max(run.mebibytes) }
-            }
-            None => run,
-        });
+        let mut command = Command::new(program);
+        command.args(words);
+        best = best.min(timed(&mut command, home)?.0);
     }
-    best.context("at least one run is needed")
+    let mut command = match Path::new("/usr/bin/time").exists() {
+        true => Command::new("/usr/bin/time"),
+        false => Command::new("python3"),
+    };
+    match command.get_program() == "python3" {
+        true => command.args(["-c", PEAK]),
+        false => command.args(["-f", "%M"]),
+    };
+    let said = timed(command.arg(program).args(words), home)?.1;
+    let kibibytes: f64 = said.lines().last().unwrap_or_default().trim().parse().context("no peak memory")?;
+    Ok(Cost { seconds: best, mebibytes: kibibytes / 1024.0 })
+}
+
+/// Runs a command where everybody writes everything anew. Gives its wall time and standard error.
+fn timed(command: &mut Command, home: &Path) -> Result<(f64, String)> {
+    match fs::remove_dir_all(home.join("out")) {
+        Err(err) if err.kind() != ErrorKind::NotFound => return Err(err).context("the output stays"),
+        _ => {}
+    }
+    command.current_dir(home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let start = Instant::now();
+    let out = command.output().with_context(|| format!("{} cannot be started", show(command)))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    if !out.status.success() {
+        bail!("{} failed: {said}", show(command));
+    }
+    Ok((seconds, said))
+}
+
+fn show(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
 }
