@@ -214,3 +214,32 @@ fn an_excerpt_shows_structure_only() {
     assert_eq!(show("a: 1", 7, 1), "");
     assert_eq!(excerpt(b"a: \xff\n\xefb", Pos { line: 2, column: 1 }), "2 | …\n  | ^");
 }
+
+#[test]
+fn spans_nest_also_around_absent_values() {
+    fn check(node: &Node, start: u32, end: u32) {
+        assert!(
+            start <= node.span.start && node.span.end <= end,
+            "{:?} outside of {start}..{end}",
+            node.span
+        );
+        let within = |part: &Node| check(part, node.span.start, node.span.end);
+        match &node.kind {
+            NodeKind::Mapping(entries) => entries.iter().for_each(|(key, value)| {
+                within(key);
+                within(value);
+            }),
+            NodeKind::Sequence(elements) => elements.iter().for_each(within),
+            _ => {}
+        }
+    }
+    for text in ["\n#!? ? ..\n? ? ?,-\n#-", "? ? a\n#b\n", "a:\n  b:\n\n# c\n", "- - ?\n  # d"] {
+        for dialect in [Dialect::Rc3, Dialect::Rc4, Dialect::Rc5] {
+            let documents = read_stream(text.as_bytes(), dialect, &Limits::default()).unwrap();
+            for document in &documents {
+                let span = &document.span;
+                document.root.iter().for_each(|root| check(root, span.start as u32, span.end as u32));
+            }
+        }
+    }
+}

@@ -575,7 +575,8 @@ impl<'a> Builder<'a> {
         };
         frame.weight += weight;
         frame.height = frame.height.max(height + 1);
-        frame.end = end;
+        // an absent value may stand before the end of what was last read
+        frame.end = frame.end.max(end);
         match &mut frame.items {
             Items::List(elements) => elements.push(node),
             Items::Map { entries, key } => match key.take() {
