@@ -1,14 +1,15 @@
 //! The engine on its disk, and what is there after it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use bronzeward_compile::artifact::Secrets;
 use bronzeward_compile::compose;
 use bronzeward_git::Repo;
 use bronzeward_git::sign::{KeySigner, Signer};
 use bronzeward_intent::Files;
-use bronzeward_reconcile::disk::Disk;
+use bronzeward_reconcile::disk::{Disk, DiskError};
 use bronzeward_reconcile::engine::{Due, Engine, Outcome, Setup, World as Parts};
 use bronzeward_reconcile::trouble::Trouble;
 use bronzeward_state::Status;
@@ -41,7 +42,7 @@ impl World {
 
     pub fn open(&self, setup: Setup, disk: &str) -> Engine {
         let folder = self.path(disk);
-        let disk = Disk::open(&folder).unwrap();
+        let disk = unlocked(&folder);
         let objects = disk.repository().join("objects");
         if self.shared && !objects.is_symlink() {
             Repo::open_or_init_bare(&disk.repository()).unwrap();
@@ -181,5 +182,17 @@ impl World {
             assert!(text.contains(from), "{text}");
             node.bytes = text.replace(from, to).into_bytes();
         });
+    }
+}
+
+/// The disk of an engine that is gone. Another test of this process may be starting a program just now, whose copy of
+/// the lock lives until that program runs.
+fn unlocked(folder: &Path) -> Disk {
+    let start = Instant::now();
+    loop {
+        match Disk::open(folder) {
+            Err(DiskError::Busy(_)) if start.elapsed() < Duration::from_secs(60) => std::thread::yield_now(),
+            disk => return disk.unwrap(),
+        }
     }
 }
