@@ -33,6 +33,8 @@ fn every_minor_agrees_with_its_own_library() {
         let report = run(&side, seed, cases, threads, &|_| {});
         println!("{}, seed {seed}: {report}", side.tables.machinery());
         assert!(report.equal > cases / 4, "too few cases are accepted: {}", report.equal);
+        let named: u64 = report.by_name.values().sum();
+        assert!(named <= cases / 33, "refusals by name are to be rare: {named} of {cases}");
         let mut oracle = Oracle::start_with(&side.library);
         for (number, (case, verdict)) in report.mismatches.iter().take(5) {
             let small = shrink(&side, &mut oracle, case, verdict);

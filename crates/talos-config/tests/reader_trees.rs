@@ -63,6 +63,9 @@ impl Tally {
         for text in self.wrong.iter().take(30) {
             println!("{text}");
         }
+        let named: usize = self.named.values().sum();
+        let all = self.equal + self.both_refuse + named;
+        assert!(named <= all / 100, "{what}: refusals by name are to be rare: {named} of {all}");
         assert!(self.wrong.is_empty(), "{what}: {} documents differ", self.wrong.len());
     }
 }
