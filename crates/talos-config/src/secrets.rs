@@ -286,11 +286,6 @@ impl Config {
     /// A copy in which every literal of [`Config::redacted_paths`] is replaced as Talos' own redaction does:
     /// bytes print the replacement in base64, unless it is `******`; a join token is replaced inside its URL.
     pub fn redacted(&self, replacement: &str) -> Config {
-        self.redacted_with(&|_| replacement.to_owned())
-    }
-
-    /// As [`Config::redacted`], with a replacement of the caller's choice for each literal.
-    pub fn redacted_with(&self, replacement: &dyn Fn(&SecretLeaf) -> String) -> Config {
         let mut config = self.clone();
         for doc in config.docs.iter_mut().filter(|d| d.id(&self.tables).kind == "SideroLinkConfig") {
             // Talos sorts the parameters even if there is no token among them
@@ -304,14 +299,13 @@ impl Config {
         }
         self.redact_beside_literals(&mut config, replacement);
         for secret in self.redacted_paths() {
-            let text = replacement(&secret);
             let segments = crate::path::segments(&secret.pointer);
             let Some(doc) = config.docs.iter_mut().find(|d| d.id(&self.tables) == secret.document) else {
                 continue;
             };
             let shape = doc.shape(&self.tables);
             if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, shape, &segments) {
-                replace(val, &text);
+                replace(val, replacement);
             }
         }
         config
@@ -341,26 +335,21 @@ impl Config {
 
     /// What Talos' redaction replaces although it is no literal: structures and nothing under a key that is secret
     /// wherever it stands in a free-form value, and fields that it sets even where nothing was.
-    fn redact_beside_literals(&self, config: &mut Config, replacement: &dyn Fn(&SecretLeaf) -> String) {
+    fn redact_beside_literals(&self, config: &mut Config, replacement: &str) {
         for doc in &mut config.docs {
             let kind = &self.tables.0.kinds[doc.kind];
-            let (document, shape) = (doc.id(&self.tables), doc.shape(&self.tables));
-            let text = |path: &Pattern| {
-                let field = path.last().cloned().unwrap_or_default();
-                let (pointer, text) = (pointer(path), String::new());
-                replacement(&SecretLeaf { document: document.clone(), pointer, text, field, origin: None })
-            };
+            let shape = doc.shape(&self.tables);
             for path in &kind.redacted_empty {
                 if let Some((val, Shape::Text)) = at_mut(&self.tables, &mut doc.root, shape, path)
                     && (matches!(&val.data, Data::Zero) || matches!(&val.data, Data::Text(t) if t.is_empty()))
                 {
-                    val.data = Data::Text(text(path).into());
+                    val.data = Data::Text(replacement.into());
                 }
             }
             for pattern in &kind.redacted {
                 let Some(i) = pattern.iter().position(|p| p == "**") else { continue };
                 if let Some((val, _)) = at_mut(&self.tables, &mut doc.root, shape, &pattern[..i]) {
-                    cover(val, &pattern[i + 1], &text(pattern));
+                    cover(val, &pattern[i + 1], replacement);
                 }
             }
         }

@@ -311,21 +311,12 @@ impl Tables {
 
     /// How this minor reads YAML.
     pub fn dialect(&self) -> Dialect {
-        match self.0.switches.yaml.as_str() {
-            "rc.3" => Dialect::Rc3,
-            "rc.4" => Dialect::Rc4,
-            _ => Dialect::Rc5,
-        }
+        self.0.switches.yaml.dialect()
     }
 
     /// The exact version of Talos' library that the tables were made from.
     pub fn machinery(&self) -> &str {
         &self.0.machinery
-    }
-
-    /// The version of the YAML library that this minor reads with, as `rc.4`.
-    pub fn yaml(&self) -> &str {
-        &self.0.switches.yaml
     }
 
     /// SHA-256 of the bytes of the tables, in lower-case hex.

@@ -3,13 +3,14 @@
 use serde::Deserialize;
 
 use super::TablesError;
+use crate::yaml::Dialect;
 
 /// One minor's rules. A rule that this engine does not know is an error when the tables are loaded.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Switches {
-    /// The version of the YAML library, as `rc.4`: the dialect of the reader.
-    pub yaml: String,
+    /// The version of the YAML library.
+    pub yaml: Yaml,
     /// Quotes around strings that YAML 1.1 took for something else.
     pub old_quote: OldQuote,
     /// A literal that begins with a line break gets an indentation hint.
@@ -40,6 +41,29 @@ pub(crate) struct Switches {
     pub missing_delete: MissingDelete,
     /// What a patch without documents is.
     pub empty_patch: EmptyPatch,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) enum Yaml {
+    #[serde(rename = "rc.3")]
+    Rc3,
+    #[serde(rename = "rc.4")]
+    Rc4,
+    #[serde(rename = "rc.5", alias = "rc.6")]
+    Rc5,
+    #[serde(other)]
+    Other,
+}
+
+impl Yaml {
+    /// How the library reads. Tables with another one are never loaded.
+    pub(super) fn dialect(self) -> Dialect {
+        match self {
+            Yaml::Rc3 => Dialect::Rc3,
+            Yaml::Rc4 => Dialect::Rc4,
+            Yaml::Rc5 | Yaml::Other => Dialect::Rc5,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -96,7 +120,7 @@ impl Switches {
     /// Refuses findings that no version gave when this was written.
     pub(super) fn check(&self) -> Result<(), TablesError> {
         let known = [
-            ("yaml", ["rc.3", "rc.4", "rc.5", "rc.6"].contains(&self.yaml.as_str())),
+            ("yaml", self.yaml != Yaml::Other),
             ("oldQuote", self.old_quote != OldQuote::Other),
             ("mergeText", self.merge_text != Unquoted::Other),
             ("mergeAny", self.merge_any != Unquoted::Other),
