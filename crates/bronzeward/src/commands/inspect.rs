@@ -4,7 +4,6 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use bronzeward_compile::{compose, compose_each};
-use bronzeward_intent::finding::Severity;
 use bronzeward_intent::{Finding, Findings, Intent};
 use serde_json::{Value, json};
 
@@ -34,8 +33,7 @@ pub fn check(cli: &Cli, args: &Check) -> Result<Exit> {
         Format::Json => output::json(&list.iter().map(finding_json).collect::<Vec<_>>()),
         Format::Text => {
             for finding in &list {
-                let word = if finding.severity == Severity::Error { "error" } else { "warning" };
-                output::line(&format!("{word}: {finding}"));
+                output::line(&format!("{}: {finding}", finding.severity.word()));
             }
             if list.is_empty() {
                 output::line("no findings");
@@ -103,7 +101,7 @@ fn single_approver(intent: &Intent, findings: &mut Findings) {
 fn finding_json(finding: &Finding) -> Value {
     json!({
         "code": finding.code.0,
-        "severity": if finding.severity == Severity::Error { "error" } else { "warning" },
+        "severity": finding.severity.word(),
         "file": finding.file, "line": finding.pos.line, "column": finding.pos.column,
         "message": finding.message, "help": finding.help,
     })

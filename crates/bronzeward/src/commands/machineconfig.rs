@@ -25,7 +25,11 @@ pub fn run(cli: &Cli, command: &Machineconfig) -> Result<Exit> {
         Machineconfig::Patch(args) => {
             let inputs = read(&args.compose)?;
             let bytes = match inputs.as_slice() {
-                [only] => only.bytes.clone(),
+                [only] => {
+                    // nothing is composed, and a contract that is named is one all the same
+                    args.compose.contract.as_deref().map(|named| tables(Some(named))).transpose()?;
+                    only.bytes.clone()
+                }
                 _ => {
                     let config = compose(&args.compose, &inputs, &mut |config, patch, _| {
                         config.apply(patch).map(drop)
@@ -82,10 +86,10 @@ fn apply_explained(config: &mut Config, patch: &Patch, input: &Input) -> Result<
         output::complain(&format!("{}: The patch changes nothing [fragment-changed-nothing]", input.name));
     }
     for what in unexpected {
-        let pos = what.patch.map(|origin| origin.pos.to_string()).unwrap_or_default();
+        let pos = what.patch.map(|origin| format!("{}:", origin.pos)).unwrap_or_default();
         let (document, code, help) = (&what.document, what.kind.code(), what.kind.way_out());
         output::complain(&format!(
-            "{}:{pos}: {document}:{}: {} [{code}]; {help}",
+            "{}:{pos} {document}:{}: {} [{code}]; {help}",
             input.name, what.pointer, what.kind
         ));
     }

@@ -1,6 +1,5 @@
 //! `render`: what a machine's files compose to, for one machine or for all.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -130,13 +129,9 @@ fn remove(file: &Path) -> io::Result<()> {
 }
 
 fn report(tally: &Tally, folder: &Path, format: Format) {
-    let mut said = BTreeSet::new();
+    // what a shared file says of every machine that it belongs to is said once
     for finding in tally.findings.clone().sorted() {
-        // a shared file says the same of every machine that it belongs to
-        let text = finding.to_string();
-        if said.insert(text.clone()) {
-            output::complain(&text);
-        }
+        output::complain(&format!("{}: {finding}", finding.severity.word()));
     }
     match format {
         Format::Text => {

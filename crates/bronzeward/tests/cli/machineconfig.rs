@@ -106,6 +106,7 @@ fn what_is_refused_names_file_place_and_way_out() {
             1,
             &["`v1.3` is not supported", "v1.12, v1.13, v1.14"],
         ),
+        (&["c.yaml", "--contract", "v1.3"], 1, &["`v1.3` is not supported"]),
         (&["gone.yaml"], 2, &["Cannot read `gone.yaml`"]),
         (&["c.yaml", "-p", "@gone.yaml"], 2, &["Cannot read `gone.yaml`"]),
         (&["c.yaml", "-p", INLINE, "-o", "no/such/folder"], 2, &["Cannot write `no/such/folder`"]),
