@@ -182,12 +182,12 @@ impl<'a> Composer<'a> {
         let shared = shared.count();
         self.levels.truncate(shared);
         self.parse(&sources[shared.max(1)..], shared.max(1))?;
+        let files: Vec<String> = sources.iter().map(|(path, _)| (*path).to_owned()).collect();
         for (i, (path, body)) in sources.iter().enumerate().skip(shared) {
-            let level = self.level(i as u32, path, body)?;
+            let level = self.level(i as u32, path, body, &files)?;
             self.levels.push(level);
         }
-        let mut warnings = Findings::default();
-        let sources: Vec<String> = sources.iter().map(|(path, _)| (*path).to_owned()).collect();
+        let (sources, mut warnings) = (files, Findings::default());
         for level in &self.levels {
             if !level.changed {
                 let message = "The fragment changes nothing here";
@@ -202,8 +202,8 @@ impl<'a> Composer<'a> {
         let config = self.levels.last().expect("BUG: the base is a level").config.clone();
         let pinned = pin(self.cluster, self.of_cluster, &sources, config)?;
         let bytes = pinned.config.encode().map_err(|err| {
-            let top = bronzeward_intent::finding::TOP;
-            Finding::error(&base.path, top, codes::ENCODE, err.to_string(), "change that text")
+            let (path, pos) = written(err.origin, &sources, &base.path);
+            Finding::error(path, pos, codes::ENCODE, err.to_string(), "")
         })?;
         Ok(Composed {
             digest: canonical::sha256(&bytes),
@@ -235,7 +235,7 @@ impl<'a> Composer<'a> {
         if findings.has_errors() { Err(findings) } else { Ok(()) }
     }
 
-    fn level(&self, place: u32, path: &'a str, body: &[u8]) -> Result<Level<'a>, Findings> {
+    fn level(&self, place: u32, path: &'a str, body: &[u8], files: &[String]) -> Result<Level<'a>, Findings> {
         let Some(before) = self.levels.last() else {
             let config = Config::load(&self.tables, body, SourceId(0), &options())
                 .map_err(|err| config_finding(path, &err))?;
@@ -247,7 +247,7 @@ impl<'a> Composer<'a> {
             true => config.apply_explained(patch),
             false => config.apply(patch).map(|applied| (applied, Vec::new())),
         };
-        let (applied, unexpected) = applied.map_err(|err| merge_finding(path, &err))?;
+        let (applied, unexpected) = applied.map_err(|err| merge_finding(path, &err, files))?;
         Ok(Level { path, changed: applied.changed, unexpected, config })
     }
 }
@@ -313,16 +313,26 @@ fn config_finding(path: &str, err: &ConfigError) -> Finding {
 }
 
 fn unexpected(path: &str, what: &Unexpected, sources: &[String]) -> Finding {
-    let pos = what.patch.map_or(bronzeward_intent::finding::TOP, |origin| origin.pos);
-    let before = what.before.and_then(|origin| Some((sources.get(origin.source.0 as usize)?, origin.pos)));
-    let before = before.map(|(file, pos)| format!(" (it stood in {file}:{pos})")).unwrap_or_default();
+    let (path, pos) = written(what.patch, sources, path);
+    let before = what.before.map(|origin| {
+        let (file, pos) = written(Some(origin), sources, path);
+        format!(" (it stood in {file}:{pos})")
+    });
+    let (before, code) = (before.unwrap_or_default(), Code(what.kind.code()));
     let message = format!("{}:{}: {}{before}", what.document, what.pointer, what.kind);
-    Finding::warning(path, pos, Code(what.kind.code()), message, what.kind.way_out())
+    Finding::warning(path, pos, code, message, what.kind.way_out())
 }
 
-fn merge_finding(path: &str, err: &MergeError) -> Finding {
-    let pos = err.origin.map_or(bronzeward_intent::finding::TOP, |origin| origin.pos);
+/// What clashes with a patch may stand in a file before it.
+fn merge_finding(path: &str, err: &MergeError, sources: &[String]) -> Finding {
+    let (path, pos) = written(err.origin, sources, path);
     Finding::error(path, pos, codes::MERGE, without_place(&err.to_string(), pos), "")
+}
+
+/// The file and place of an origin; the top of `other` if it is not known.
+fn written<'s>(origin: Option<Origin>, sources: &'s [String], other: &'s str) -> (&'s str, Pos) {
+    let known = origin.and_then(|origin| Some((sources.get(origin.source.0 as usize)?.as_str(), origin.pos)));
+    known.unwrap_or((other, bronzeward_intent::finding::TOP))
 }
 
 /// A finding prints the place itself.

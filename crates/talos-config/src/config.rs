@@ -6,12 +6,12 @@ use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin, shown_key};
+use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
 use crate::tables::{MissingDelete, PatchOrder, Shape, Tables};
-use crate::value::{Data, SourceId, Val};
+use crate::value::{Data, Origin, SourceId, Val};
 use crate::yaml::{Limits, YamlDocument, read_stream};
 
 /// How a stream is loaded.
@@ -424,12 +424,13 @@ impl Config {
 
     fn encode_document(&self, doc: &Doc, out: String) -> Result<String, EncodeError> {
         let damage = |d: Damage| {
-            let document = doc.id(&self.tables).to_string();
-            match d {
-                Damage::Lossy(path) => EncodeError::Lossy { document, path: pointer(&path) },
-                Damage::Key(path) => EncodeError::Key { document, path: pointer(&path) },
-                Damage::Unknown(path) => EncodeError::Unknown { document, path: pointer(&path) },
-            }
+            let (reason, path) = match d {
+                Damage::Lossy(path) => (EncodeReason::Lossy, path),
+                Damage::Key(path) => (EncodeReason::Key, path),
+                Damage::Unknown(path) => (EncodeReason::Unknown, path),
+            };
+            let origin = self.written_at(doc, &path);
+            EncodeError { document: doc.id(&self.tables).to_string(), path: pointer(&path), origin, reason }
         };
         let start = out.len();
         let shape = doc.shape(&self.tables);
@@ -440,6 +441,13 @@ impl Config {
             Some(path) => Err(damage(Damage::Lossy(path.clone()))),
             None => Ok(out),
         }
+    }
+
+    /// Where what stands at a place was written, or else what holds it.
+    fn written_at(&self, doc: &Doc, path: &[String]) -> Option<Origin> {
+        let shape = doc.shape(&self.tables);
+        let at = |length: usize| at(&self.tables, &doc.root, shape, &path[..length])?.0.origin;
+        (0..=path.len()).rev().find_map(at).or(Some(origin(doc.source, doc.pos)))
     }
 
     /// The first of the places whose text reads otherwise than it was meant, if the document is read again.

@@ -252,33 +252,32 @@ pub enum MergeReason {
 
 /// Why a configuration cannot be printed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum EncodeError {
+#[error("{document} {path}: {reason}")]
+pub struct EncodeError {
+    /// The document, as `kind/name`.
+    pub document: String,
+    /// Pointer to the value, or to the mapping that holds the key.
+    pub path: String,
+    /// Where it was written, if that is known.
+    pub origin: Option<Origin>,
+    /// What is wrong.
+    pub reason: EncodeReason,
+}
+
+/// What is wrong with a value that cannot be printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum EncodeReason {
     /// Talos' own output would not parse, or would read as something else.
     #[error(
-        "{document} {path}: Talos' encoder would damage this text (it begins with a blank or a tab, or holds a line break that YAML does not keep); change the text"
+        "Talos' encoder would damage this text (it begins with a blank or a tab, or holds a line break that YAML does not keep); change the text"
     )]
-    Lossy {
-        /// The document, as `kind/name`.
-        document: String,
-        /// Pointer to the text, if it is known.
-        path: String,
-    },
+    Lossy,
     /// A value of a type that the tables know and this engine does not.
-    #[error("{document} {path}: The value is of a type that this version does not know; update the program")]
-    Unknown {
-        /// The document, as `kind/name`.
-        document: String,
-        /// Pointer to the value.
-        path: String,
-    },
+    #[error("the value is of a type that this version does not know; update the program")]
+    Unknown,
     /// A key that Talos prints in a form that this engine does not have.
-    #[error("{document} {path}: The key is longer than 128 bytes or holds a line break; use another key")]
-    Key {
-        /// The document, as `kind/name`.
-        document: String,
-        /// Pointer to the mapping.
-        path: String,
-    },
+    #[error("the key is longer than 128 bytes or holds a line break; use another key")]
+    Key,
 }
 
 /// Why a reference cannot be given its value.

@@ -34,7 +34,7 @@ pub fn run(cli: &Cli, command: &Machineconfig) -> Result<Exit> {
                     let config = compose(&args.compose, &inputs, &mut |config, patch, _| {
                         config.apply(patch).map(drop)
                     })?;
-                    config.encode().map_err(|err| refuse(err.to_string()))?
+                    config.encode().map_err(|err| refuse(format!("{}: {err}", place(&inputs, err.origin))))?
                 }
             };
             write(args.output.as_deref(), &bytes)
@@ -46,20 +46,24 @@ pub fn run(cli: &Cli, command: &Machineconfig) -> Result<Exit> {
                 .map(|text| text.parse().map_err(|err| refuse(format!("`{text}`: {err}"))))
                 .collect::<Result<_>>()?;
             let inputs = read(&args.compose)?;
-            let config = compose(&args.compose, &inputs, &mut apply_explained)?;
+            let mut explained =
+                |config: &mut Config, patch: &Patch, number| apply_explained(config, patch, &inputs, number);
+            let config = compose(&args.compose, &inputs, &mut explained)?;
             let config = config.redacted_also(&also, HIDDEN).map_err(|err| refuse(err.to_string()))?;
-            let place = |origin: Origin| {
-                let name = inputs.get(origin.source.0 as usize).map_or("", |input| &input.name);
-                format!("{name}:{}", origin.pos)
-            };
-            explain(&config, &place, cli.format);
+            explain(&config, &|origin| place(&inputs, Some(origin)), cli.format);
             Ok(Exit::Fine)
         }
     }
 }
 
-/// Applies one patch.
-type Apply<'f> = dyn FnMut(&mut Config, &Patch, &Input) -> Result<(), MergeError> + 'f;
+/// The input and place of an origin.
+fn place(inputs: &[Input], origin: Option<Origin>) -> String {
+    let known = origin.and_then(|origin| Some((inputs.get(origin.source.0 as usize)?, origin.pos)));
+    known.map_or_else(|| "the result".to_owned(), |(input, pos)| format!("{}:{pos}", input.name))
+}
+
+/// Applies one patch, the input of this number.
+type Apply<'f> = dyn FnMut(&mut Config, &Patch, usize) -> Result<(), MergeError> + 'f;
 
 /// Loads the first input and applies the others.
 fn compose(args: &ComposeArgs, inputs: &[Input], apply: &mut Apply<'_>) -> Result<Config> {
@@ -71,26 +75,39 @@ fn compose(args: &ComposeArgs, inputs: &[Input], apply: &mut Apply<'_>) -> Resul
     };
     let mut config = Config::load(&tables, &inputs[0].bytes, SourceId(0), &options)
         .map_err(|err| refused(&inputs[0], &err))?;
-    for (input, source) in inputs.iter().zip(0..).skip(1) {
-        let patch = Patch::load(&tables, &input.bytes, SourceId(source), &options)
+    for (number, input) in inputs.iter().enumerate().skip(1) {
+        let patch = Patch::load(&tables, &input.bytes, SourceId(number as u32), &options)
             .map_err(|err| refused(input, &err))?;
-        apply(&mut config, &patch, input).map_err(|err| refuse(format!("{}:{err}", input.name)))?;
+        apply(&mut config, &patch, number).map_err(|err| {
+            let (place, text) = (place(inputs, err.origin), err.to_string());
+            let told = err.origin.and_then(|origin| text.strip_prefix(&format!("{}: ", origin.pos)));
+            refuse(format!("{place}: {}", told.unwrap_or(&text)))
+        })?;
     }
     Ok(config)
 }
 
 /// Applies a patch and says what people do not expect of it.
-fn apply_explained(config: &mut Config, patch: &Patch, input: &Input) -> Result<(), MergeError> {
+fn apply_explained(
+    config: &mut Config,
+    patch: &Patch,
+    inputs: &[Input],
+    number: usize,
+) -> Result<(), MergeError> {
     let (applied, unexpected) = config.apply_explained(patch)?;
     if !applied.changed {
-        output::complain(&format!("{}: The patch changes nothing [fragment-changed-nothing]", input.name));
+        output::complain(&format!(
+            "{}: The patch changes nothing [fragment-changed-nothing]",
+            inputs[number].name
+        ));
     }
     for what in unexpected {
-        let pos = what.patch.map(|origin| format!("{}:", origin.pos)).unwrap_or_default();
         let (document, code, help) = (&what.document, what.kind.code(), what.kind.way_out());
         output::complain(&format!(
-            "{}:{pos} {document}:{}: {} [{code}]; {help}",
-            input.name, what.pointer, what.kind
+            "{}: {document}:{}: {} [{code}]; {help}",
+            place(inputs, what.patch),
+            what.pointer,
+            what.kind
         ));
     }
     Ok(())

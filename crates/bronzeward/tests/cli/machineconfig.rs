@@ -91,6 +91,17 @@ fn what_is_refused_names_file_place_and_way_out() {
         ("c.yaml", CONFIG),
         ("bad.yaml", "machine:\n  sysctl: {token: hunter2}\n"),
         ("empty.yaml", "# nothing\n"),
+        ("lossy.yaml", "machine:\n  files:\n    - path: /a\n      content: \" hunter2\\n x\\n\"\n"),
+        (
+            "links.yaml",
+            "apiVersion: v1alpha1\nkind: LinkConfig\nname: eth0\n---\napiVersion: v1alpha1\nkind: DummyLinkConfig\nname: eth1\n",
+        ),
+        ("link.yaml", "apiVersion: v1alpha1\nkind: BondConfig\nname: eth0\n"),
+        (
+            "veth.yaml",
+            "apiVersion: v1alpha1\nkind: VethConfig\nname: v0\npeer: {name: v1}\n---\napiVersion: v1alpha1\nkind: DummyLinkConfig\nname: d0\n",
+        ),
+        ("peer.yaml", "apiVersion: v1alpha1\nkind: VethConfig\nname: v0\npeer: {name: d0}\n"),
     ]);
     for (args, code, parts) in [
         (
@@ -106,6 +117,18 @@ fn what_is_refused_names_file_place_and_way_out() {
             1,
             &["`v1.3` is not supported", "v1.12, v1.13, v1.14"],
         ),
+        (
+            &["c.yaml", "-p", "@lossy.yaml", "-p", INLINE],
+            1,
+            &["lossy.yaml:4:16: ", "/machine/files/0/content: Talos' encoder would"],
+        ),
+        (
+            &["links.yaml", "-p", "@link.yaml"],
+            1,
+            &["link.yaml:1:1: ", "BondConfig/eth0", "cannot exist beside"],
+        ),
+        // what clashes in the end may be a document of the file before
+        (&["veth.yaml", "-p", "@peer.yaml"], 1, &["veth.yaml:6:1: ", "DummyLinkConfig/d0"]),
         (&["c.yaml", "--contract", "v1.3"], 1, &["`v1.3` is not supported"]),
         (&["gone.yaml"], 2, &["Cannot read `gone.yaml`"]),
         (&["c.yaml", "-p", "@gone.yaml"], 2, &["Cannot read `gone.yaml`"]),
