@@ -13,6 +13,8 @@ use crate::tables::{Body, Codec, Shape, Struct, Tables, TypeId, Unquoted};
 use crate::trail::{Step, pointer_of};
 use crate::value::{Data, Origin, SourceId, Val};
 
+use merge_keys::Merging;
+
 type Result<T> = std::result::Result<T, ConfigError>;
 
 pub(crate) struct Decoder<'a> {
@@ -135,8 +137,9 @@ impl<'a> Decoder<'a> {
         let entries = self.entries(node, "a mapping")?;
         let mut fields = vec![Val::default(); s.fields.len()];
         // a free-form value is a struct around a map
-        let inner = if s.keys.is_empty() && s.rest.is_some() { &Shape::Any } else { &Shape::Bool };
-        for (key, value) in self.expanded(entries, inner)?.iter() {
+        let free = s.keys.is_empty() && s.rest.is_some();
+        let merging = if free { Merging::All } else { Merging::Nothing };
+        for (key, value) in self.expanded(entries, merging)?.iter() {
             let name = self.key(key)?;
             if let Some(path) = s.keys.get(name) {
                 let shape = field_shape(self.tables, s, path);
@@ -265,7 +268,7 @@ impl<'a> Decoder<'a> {
     fn map(&mut self, inner: &'a Shape, node: &'a Node) -> Result<Data> {
         let entries = self.entries(node, "a mapping")?;
         let mut out = Vec::with_capacity(entries.len());
-        for (key, value) in self.expanded(entries, inner)?.iter() {
+        for (key, value) in self.expanded(entries, Merging::into_map(inner))?.iter() {
             let name = self.key(key)?;
             out.push((name.into(), self.below(Step::Key(name), inner, value)?));
         }
@@ -277,7 +280,7 @@ impl<'a> Decoder<'a> {
         match &node.kind {
             NodeKind::Sequence(_) => self.list(&ANY, node),
             NodeKind::Mapping(entries) => {
-                for (key, _) in self.expanded(entries, &ANY)?.iter() {
+                for (key, _) in self.expanded(entries, Merging::All)?.iter() {
                     if let Ok(Scalar::Plain(plain, _)) = self.scalar(key.resolved())
                         && plain != Plain::Text
                     {

@@ -1,5 +1,8 @@
 //! What `<<` brings into a mapping.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use super::{Decoder, Result, Scalar, is_merge_key};
 use crate::node::{Node, NodeKind};
 use crate::scalar::Plain;
@@ -21,41 +24,61 @@ impl<'n> Entries<'n> {
     }
 }
 
+/// What a merge key may bring into a mapping, which depends on what the mapping is decoded to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Merging {
+    /// A free-form value: mappings, and lists of them.
+    All,
+    /// A map of texts: aliases of mappings only.
+    Aliases,
+    /// Anything else.
+    Nothing,
+}
+
+impl Merging {
+    /// For a map whose values have this shape.
+    pub fn into_map(inner: &Shape) -> Self {
+        match inner {
+            Shape::Any => Merging::All,
+            Shape::Text => Merging::Aliases,
+            _ => Merging::Nothing,
+        }
+    }
+}
+
 impl Decoder<'_> {
-    /// The entries of a mapping whose values have this shape, with what merge keys bring: in free-form values all that
-    /// can be merged, in maps of texts only aliases. Explicit keys win, then what comes first.
-    pub(super) fn expanded<'n>(&self, entries: &'n [(Node, Node)], inner: &Shape) -> Result<Entries<'n>> {
+    /// The entries of a mapping, with what merge keys bring. Explicit keys win, then what comes first.
+    pub(super) fn expanded<'n>(&self, entries: &'n [(Node, Node)], merging: Merging) -> Result<Entries<'n>> {
         let merge = |key: &Node| key.resolved().tag.is_none() && is_merge_key(key.resolved());
         if !entries.iter().any(|(key, _)| merge(key)) {
             return Ok(Entries::Written(entries));
         }
         let mut out: Vec<_> = entries.iter().filter(|(key, _)| !merge(key)).map(|(k, v)| (k, v)).collect();
+        let mut known: HashMap<Option<&'n str>, &'n Node> = out.iter().map(|(k, _)| (k.text(), *k)).collect();
         for (key, value) in entries.iter().filter(|(key, _)| merge(key)) {
-            let (target, free) = (value.resolved(), *inner == Shape::Any);
+            let refused = || self.not_handled(key.pos, "the merge key '<<'", "write the keys out");
+            let target = value.resolved();
             let alias = !std::ptr::eq(value, target);
-            if !(free || alias && *inner == Shape::Text) {
-                return Err(self.not_handled(key.pos, "the merge key '<<'", "write the keys out"));
+            if merging == Merging::Nothing || merging == Merging::Aliases && !alias {
+                return Err(refused());
             }
             let parts = match &target.kind {
                 NodeKind::Mapping(_) => std::slice::from_ref(target),
-                NodeKind::Sequence(elements) if free => elements,
+                NodeKind::Sequence(elements) if merging == Merging::All => elements,
                 _ => return Err(self.misfit(target, "a mapping, or a list of mappings, after '<<:'")),
             };
             for part in parts {
                 let NodeKind::Mapping(found) = &part.resolved().kind else {
                     return Err(self.misfit(part, "a mapping"));
                 };
-                for (k, v) in self.expanded(found, inner)?.iter() {
-                    match out.iter().find(|(known, _)| known.text() == k.text()) {
-                        None => out.push((k, v)),
-                        Some((known, _)) if self.is_text_key(known) && self.is_text_key(k) => {}
-                        Some(_) => {
-                            return Err(self.not_handled(
-                                key.pos,
-                                "the merge key '<<'",
-                                "write the keys out",
-                            ));
+                for (k, v) in self.expanded(found, merging)?.iter() {
+                    match known.entry(k.text()) {
+                        Entry::Vacant(entry) => {
+                            entry.insert(k);
+                            out.push((k, v));
                         }
+                        Entry::Occupied(entry) if self.is_text_key(entry.get()) && self.is_text_key(k) => {}
+                        Entry::Occupied(_) => return Err(refused()),
                     }
                 }
             }
