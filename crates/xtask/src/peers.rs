@@ -57,11 +57,12 @@ pub fn run(peers: &Peers) -> Result<Outcome> {
             cargo.env_remove(name);
         }
     }
-    cargo.args(["build", "--release", "-p", "bronzeward"]).current_dir(workspace());
+    cargo.args(["build", "--profile", "dist", "-p", "bronzeward"]).current_dir(workspace());
     if !cargo.status().context("cargo cannot be started")?.success() {
         bail!("the program does not build");
     }
-    let ours = workspace().join("target/release/bronzeward");
+    let target = workspace().join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()));
+    let ours = fs::canonicalize(target.join("dist/bronzeward")).context("cargo built into another folder")?;
     let root = tempfile::tempdir().context("no folder for the inputs")?;
     let binary = |path: &Option<PathBuf>| path.as_deref().map(fs::canonicalize).transpose();
     let (topf, talhelper) = (binary(&peers.topf)?, binary(&peers.talhelper)?);
