@@ -7,7 +7,7 @@ use anyhow::Result;
 use bronzeward_compile::plan::{Entry, MachineEntry, Operation, Plan};
 use bronzeward_compile::planner::{Planned, Planner};
 use bronzeward_compile::view::StateView;
-use bronzeward_compile::{Composed, compose};
+use bronzeward_compile::{Composed, compose_all};
 use bronzeward_git::Oid;
 use bronzeward_git::merge::Merged;
 use bronzeward_intent::{Files, Intent};
@@ -100,7 +100,7 @@ pub fn show(clone: &Clone, stand: &Stand) -> Result<Shown> {
     }
     let mut changes = BTreeMap::new();
     for entry in planned.plan.entries.iter().filter_map(Entry::as_machine) {
-        changes.insert(name(entry), changes_of(&planner, &planned, entry));
+        changes.insert(name(entry), changes_of(&planned, entry));
     }
     let carried = if stand.branch == MAIN { BTreeMap::new() } else { carried(clone, stand, &view) };
     Ok(Shown { planned, changes, carried })
@@ -122,20 +122,13 @@ fn carried(clone: &Clone, stand: &Stand, view: &StateView) -> BTreeMap<String, S
     plan.entries.iter().filter_map(Entry::as_machine).map(|entry| (name(entry), commit(entry))).collect()
 }
 
-fn changes_of(planner: &Planner<'_>, planned: &Planned, entry: &MachineEntry) -> Vec<ChangeLine> {
+fn changes_of(planned: &Planned, entry: &MachineEntry) -> Vec<ChangeLine> {
     if entry.operation != Operation::Apply {
         return Vec::new();
     }
     let key = (entry.cluster.clone(), entry.machine.clone());
     let Some(new) = planned.composed.get(&key) else { return Vec::new() };
-    let applied = planner.view.machine(&entry.cluster, &entry.machine).applied;
-    let (Ok(cluster), Ok(machine)) = (entry.cluster.parse(), entry.machine.parse()) else {
-        return Vec::new();
-    };
-    let old = applied
-        .filter(|applied| applied.composed.is_some())
-        .and_then(|applied| planner.applied_document(&cluster, &machine, &applied).ok());
-    old.map_or_else(Vec::new, |old| compare(&old, new))
+    planned.applied.get(&key).map_or_else(Vec::new, |old| compare(old, new))
 }
 
 /// What differs between two composed documents, references as `<redacted:NAME@VERSION>`.
@@ -176,20 +169,22 @@ pub fn compare(old: &Composed, new: &Composed) -> Vec<ChangeLine> {
 
 /// Composes every machine of two trees and compares them.
 pub fn diff_trees(old: &Intent, new: &Intent) -> BTreeMap<String, Vec<ChangeLine>> {
+    let all =
+        |intent: &Intent| compose_all(intent, &intent.assigned().collect::<Vec<_>>(), |composed| composed);
+    let (before, after) = (all(old), all(new));
     let mut out = BTreeMap::new();
-    for (cluster, of_cluster) in &new.clusters {
-        for machine in of_cluster.machines.keys() {
-            let Ok(after) = compose(new, cluster, machine) else { continue };
-            let Ok(before) = compose(old, cluster, machine) else {
-                let line =
-                    ChangeLine { sign: "+", path: "(new machine)".into(), old: None, new: None, from: None };
-                out.insert(format!("{cluster}/{machine}"), vec![line]);
-                continue;
-            };
-            let lines = compare(&before, &after);
-            if !lines.is_empty() {
-                out.insert(format!("{cluster}/{machine}"), lines);
-            }
+    for (key, after) in &after {
+        let Ok(after) = after else { continue };
+        let name = format!("{}/{}", key.0, key.1);
+        let Some(Ok(before)) = before.get(key) else {
+            let line =
+                ChangeLine { sign: "+", path: "(new machine)".into(), old: None, new: None, from: None };
+            out.insert(name, vec![line]);
+            continue;
+        };
+        let lines = compare(before, after);
+        if !lines.is_empty() {
+            out.insert(name, lines);
         }
     }
     for (cluster, of_cluster) in &old.clusters {

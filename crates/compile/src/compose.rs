@@ -3,9 +3,10 @@
 //! A pure function of one commit's files. Needs no secret, node, clock or network.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::iter;
 use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
 
 use bronzeward_intent::finding::Code;
 use bronzeward_intent::parallel::spread;
@@ -297,6 +298,22 @@ pub fn compose_each(intent: &Intent, machines: &[(&Name, &Name)], explaining: bo
             }
         }
     });
+}
+
+/// Composes many machines, on every core, and keeps of each document what is wanted of it.
+pub fn compose_all<T: Send>(
+    intent: &Intent,
+    machines: &[(&Name, &Name)],
+    keep: impl Fn(Composed) -> T + Sync,
+) -> BTreeMap<(Name, Name), Result<T, Findings>> {
+    let kept = Mutex::new(BTreeMap::new());
+    compose_each(intent, machines, false, &|cluster, machine, composed| {
+        let composed = composed.map(&keep);
+        // the lock is held by no more than this one call, which has nothing to leave half done
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert((cluster.clone(), machine.clone()), composed);
+    });
+    kept.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Loads one file as a patch, for a check that needs no machine.

@@ -12,5 +12,5 @@ mod reboot;
 pub mod view;
 
 pub use artifact::{Artifact, ArtifactError};
-pub use compose::{Composed, Composer, compose, compose_base, compose_each, compose_explained};
+pub use compose::{Composed, Composer, compose, compose_all, compose_base, compose_each, compose_explained};
 pub use planner::{Planned, Planner};

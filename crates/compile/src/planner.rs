@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use bronzeward_intent::cluster::Machine;
 use bronzeward_intent::finding::{Code, TOP};
 use bronzeward_intent::{ClusterIntent, Finding, Findings, Intent, Name};
-use talos_config::{LeafValue, diff};
+use talos_config::{Change, LeafValue, diff};
 
-use crate::compose::{Composed, check_sent, compose, compose_base, tables};
+use crate::compose::{Composed, check_sent, compose, compose_all, compose_base, tables};
 use crate::plan::{
     AppliedBinding, Entry, Expects, FORMAT, Govern, GovernEntry, MachineEntry, Mode, Operation, Overwrites,
     Plan, Reboot, Renderer, Subject, Target,
@@ -57,6 +57,28 @@ pub struct Planned {
     pub findings: Findings,
     /// The composed documents, by cluster and machine.
     pub composed: BTreeMap<(String, String), Composed>,
+    /// What is Applied, composed again, where that was compared.
+    pub applied: BTreeMap<(String, String), Composed>,
+}
+
+/// What many machines came to, or why not.
+type All = BTreeMap<(Name, Name), Result<Composed, Findings>>;
+
+/// Documents of one machine that were composed together with those of others.
+#[derive(Default)]
+struct Ready {
+    composed: Option<Result<Composed, Findings>>,
+    /// What the commit composes that was applied.
+    applied: Option<Result<Composed, Findings>>,
+}
+
+/// What planning one machine came to.
+struct Worked {
+    composed: Composed,
+    /// Nothing, if nothing would be done.
+    entry: Option<MachineEntry>,
+    /// What is Applied, if it was compared.
+    applied: Option<Composed>,
 }
 
 impl Planner<'_> {
@@ -68,28 +90,31 @@ impl Planner<'_> {
             waiting: Vec::new(),
             findings: Findings::default(),
             composed: BTreeMap::new(),
+            applied: BTreeMap::new(),
         };
-        for (cluster, of_cluster) in &self.intent.clusters {
-            for machine in
-                of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name))
-            {
-                match self.composed_entry(cluster, machine) {
-                    Ok((composed, entry)) => {
-                        for warning in composed.warnings.iter() {
-                            planned.findings.push(warning.clone());
-                        }
-                        planned.findings.extend(self.outdated(cluster, machine, entry.as_ref()));
-                        planned.composed.insert((cluster.to_string(), machine.to_string()), composed);
-                        match entry {
-                            Some(_) if governed.is_some() => {
-                                planned.waiting.push(format!("{cluster}/{machine}"))
-                            }
-                            Some(entry) => planned.plan.entries.push(Entry::Machine(Box::new(entry))),
-                            None => {}
-                        }
+        let mut composed = self.compose_assigned();
+        let mut applied = self.compose_applied(&composed);
+        for (cluster, machine) in self.intent.assigned() {
+            let name = (cluster.clone(), machine.clone());
+            let ready = Ready { composed: composed.remove(&name), applied: applied.remove(&name) };
+            match self.worked(cluster, machine, ready) {
+                Ok(worked) => {
+                    for warning in worked.composed.warnings.iter() {
+                        planned.findings.push(warning.clone());
                     }
-                    Err(findings) => planned.findings.extend(findings),
+                    planned.findings.extend(self.outdated(cluster, machine, worked.entry.as_ref()));
+                    let name = (cluster.to_string(), machine.to_string());
+                    if let Some(applied) = worked.applied {
+                        planned.applied.insert(name.clone(), applied);
+                    }
+                    planned.composed.insert(name, worked.composed);
+                    match worked.entry {
+                        Some(_) if governed.is_some() => planned.waiting.push(format!("{cluster}/{machine}")),
+                        Some(entry) => planned.plan.entries.push(Entry::Machine(Box::new(entry))),
+                        None => {}
+                    }
                 }
+                Err(findings) => planned.findings.extend(findings),
             }
         }
         planned.plan.entries.extend(governed);
@@ -118,8 +143,8 @@ impl Planner<'_> {
             }
             Subject::Machine { cluster, machine } => {
                 let (cluster, machine) = names(cluster, machine)?;
-                self.composed_entry(&cluster, &machine)
-                    .map(|(_, entry)| entry.map(|entry| Entry::Machine(Box::new(entry))))
+                let worked = self.worked(&cluster, &machine, Ready::default())?;
+                Ok(worked.entry.map(|entry| Entry::Machine(Box::new(entry))))
             }
         }
     }
@@ -149,20 +174,50 @@ impl Planner<'_> {
         })
     }
 
+    /// Every machine of the tree that could be sent to.
+    fn compose_assigned(&self) -> All {
+        let sent = |(cluster, _): &(&Name, &Name)| {
+            check_sent(cluster, &self.intent.clusters[*cluster].cluster.contract).is_ok()
+        };
+        let machines: Vec<_> = self.intent.assigned().filter(sent).collect();
+        compose_all(self.intent, &machines, |composed| composed)
+    }
+
+    /// What is Applied on the machines whose documents differ from it, commit by commit. What is missing here - a
+    /// commit that cannot be read, a base that composes alone - is left to [`Planner::applied_document`].
+    fn compose_applied(&self, all: &All) -> All {
+        let mut commits: BTreeMap<String, Vec<(&Name, &Name)>> = BTreeMap::new();
+        for ((cluster, machine), composed) in all {
+            let Ok(composed) = composed else { continue };
+            let applied = self.view.machine(cluster.as_str(), machine.as_str()).applied;
+            let differs = |applied: &AppliedView| {
+                let composes = applied.composed.is_some() && !applied.base_only;
+                composes
+                    && !is_applied(composed, applied)
+                    && tables(cluster, &applied.target.contract).is_ok()
+            };
+            if let Some(applied) = applied.filter(differs) {
+                commits.entry(applied.commit).or_default().push((cluster, machine));
+            }
+        }
+        let mut out = All::new();
+        for (commit, machines) in commits {
+            if let Ok(intent) = (self.at)(&commit) {
+                let exists = |(cluster, _): &(&Name, &Name)| intent.clusters.contains_key(*cluster);
+                let machines: Vec<_> = machines.into_iter().filter(exists).collect();
+                out.extend(compose_all(&intent, &machines, |composed| composed));
+            }
+        }
+        out
+    }
+
     /// What composes a machine, and its entry if anything would be done.
-    ///
-    /// # Errors
-    /// Every finding that refuses.
-    pub fn composed_entry(
-        &self,
-        cluster: &Name,
-        machine: &Name,
-    ) -> Result<(Composed, Option<MachineEntry>), Findings> {
+    fn worked(&self, cluster: &Name, machine: &Name, ready: Ready) -> Result<Worked, Findings> {
         let of_cluster = self.intent.clusters.get(cluster).ok_or_else(|| absent(cluster, machine))?;
         let file = of_cluster.machines.get(machine).ok_or_else(|| absent(cluster, machine))?;
         let view = self.view.machine(cluster.as_str(), machine.as_str());
         check_sent(cluster, &of_cluster.cluster.contract)?;
-        let composed = compose(self.intent, cluster, machine)?;
+        let composed = ready.composed.unwrap_or_else(|| compose(self.intent, cluster, machine))?;
         if view.in_flight {
             let message = format!("An operation on `{cluster}/{machine}` is not finished");
             return Err(finding(
@@ -182,7 +237,7 @@ impl Planner<'_> {
             entry.composed = Some(document.digest.clone());
             entry.references = document.references.clone();
             entry.expects = Some(Expects { meaning });
-            return Ok((composed, Some(entry)));
+            return Ok(Worked { composed, entry: Some(entry), applied: None });
         }
         let Some(applied) = &view.applied else {
             let message =
@@ -190,63 +245,17 @@ impl Planner<'_> {
             let help = format!("`bronzeward import {machine}` on a draft branch");
             return Err(finding(cluster, machine, codes::NEVER_ADOPTED, message, &help));
         };
-        let entry = self.change(cluster, machine, entry, &composed, applied, &view);
-        entry.map(|entry| (composed, entry))
-    }
-
-    fn change(
-        &self,
-        cluster: &Name,
-        machine: &Name,
-        mut entry: MachineEntry,
-        composed: &Composed,
-        applied: &AppliedView,
-        view: &MachineView,
-    ) -> Result<Option<MachineEntry>, Findings> {
-        let same = applied.composed.as_ref() == Some(&composed.digest)
-            && applied.references == composed.references_digest();
-        let moved = entry.target != applied.target;
-        if same && !moved {
-            return Ok(None);
+        if is_applied(&composed, applied) {
+            let entry = (entry.target != applied.target).then(|| readdressed(entry, &composed, applied));
+            return Ok(Worked { composed, entry, applied: None });
         }
-        entry.composed = Some(composed.digest.clone());
-        entry.references = composed.references.clone();
-        if same {
-            entry.operation = Operation::Readdress;
-            entry.mode = None;
-            entry.expects = Some(Expects { meaning: applied.meaning.clone() });
-            return Ok(Some(entry));
-        }
-        let mut risks: Vec<String> = composed.risks.iter().map(|risk| (*risk).to_owned()).collect();
-        if applied.target.contract != entry.target.contract {
-            risks.push("contract-changed".to_owned());
-        }
-        if moved {
-            risks.push("target-changed".to_owned());
-        }
-        if applied.composed.is_some() {
-            let old = self.applied_document(cluster, machine, applied)?;
-            let reasons = reboot::reasons(&old.config, &composed.config);
-            if unreadable(&old, composed) {
-                risks.push("unreadable-content".to_owned());
-            }
-            entry.reboot = Reboot { needed: !reasons.is_empty(), reasons };
-        } else {
-            // the node itself refuses what would need a boot
-            risks.push("reboot-unknown".to_owned());
-        }
-        if entry.reboot.needed {
-            entry.mode = Some(Mode::Staged);
-        }
-        risks.sort();
-        entry.risks = risks;
-        if let Some(drift) = &view.drift {
-            entry.overwrites = Some(Overwrites { drift: drift.sequence });
-            entry.expects = Some(Expects { meaning: drift.meaning.clone() });
-        } else {
-            entry.expects = Some(Expects { meaning: applied.meaning.clone() });
-        }
-        Ok(Some(entry))
+        let old = match (&applied.composed, ready.applied) {
+            (None, _) => None,
+            (Some(_), Some(old)) => Some(as_applied(cluster, machine, applied, old?)?),
+            (Some(_), None) => Some(self.applied_document(cluster, machine, applied)?),
+        };
+        let entry = changed(entry, &composed, old.as_ref(), applied, &view);
+        Ok(Worked { composed, entry: Some(entry), applied: old })
     }
 
     /// Does the tree declare an adoption? Gives the base's own document when the base adopts, and the meaning.
@@ -389,24 +398,14 @@ impl Planner<'_> {
         machine: &Name,
         applied: &AppliedView,
     ) -> Result<Composed, Findings> {
-        let lost = |message: String| {
-            let help = "the commit that was applied must stay in the history of main";
-            finding(cluster, machine, codes::APPLIED_LOST, message, help)
-        };
-        let intent = (self.at)(&applied.commit).map_err(lost)?;
+        let intent = (self.at)(&applied.commit).map_err(|message| lost(cluster, machine, message))?;
         tables(cluster, &applied.target.contract)?;
         let composed = if applied.base_only {
             compose_base(&intent, cluster, machine)
         } else {
             compose(&intent, cluster, machine)
         }?;
-        let same = Some(&composed.digest) == applied.composed.as_ref()
-            && composed.references_digest() == applied.references;
-        if same {
-            Ok(composed)
-        } else {
-            Err(lost(format!("The commit {} no longer composes what was applied", applied.commit)))
-        }
+        as_applied(cluster, machine, applied, composed)
     }
 }
 
@@ -442,10 +441,86 @@ fn binding(applied: &AppliedView) -> AppliedBinding {
     }
 }
 
+/// Is this document what is Applied?
+fn is_applied(composed: &Composed, applied: &AppliedView) -> bool {
+    applied.composed.as_ref() == Some(&composed.digest) && applied.references == composed.references_digest()
+}
+
+/// The document that the commit composes, if it is what was applied.
+fn as_applied(
+    cluster: &Name,
+    machine: &Name,
+    applied: &AppliedView,
+    composed: Composed,
+) -> Result<Composed, Findings> {
+    if is_applied(&composed, applied) {
+        return Ok(composed);
+    }
+    let message = format!("The commit {} no longer composes what was applied", applied.commit);
+    Err(lost(cluster, machine, message))
+}
+
+fn lost(cluster: &Name, machine: &Name, message: String) -> Findings {
+    let help = "the commit that was applied must stay in the history of main";
+    finding(cluster, machine, codes::APPLIED_LOST, message, help)
+}
+
+/// The same document for another target.
+fn readdressed(mut entry: MachineEntry, composed: &Composed, applied: &AppliedView) -> MachineEntry {
+    entry.composed = Some(composed.digest.clone());
+    entry.references = composed.references.clone();
+    entry.operation = Operation::Readdress;
+    entry.mode = None;
+    entry.expects = Some(Expects { meaning: applied.meaning.clone() });
+    entry
+}
+
+/// Another document than what is Applied; `old` is that, if a document explains it.
+fn changed(
+    mut entry: MachineEntry,
+    composed: &Composed,
+    old: Option<&Composed>,
+    applied: &AppliedView,
+    view: &MachineView,
+) -> MachineEntry {
+    entry.composed = Some(composed.digest.clone());
+    entry.references = composed.references.clone();
+    let mut risks: Vec<String> = composed.risks.iter().map(|risk| (*risk).to_owned()).collect();
+    if applied.target.contract != entry.target.contract {
+        risks.push("contract-changed".to_owned());
+    }
+    if entry.target != applied.target {
+        risks.push("target-changed".to_owned());
+    }
+    if let Some(old) = old {
+        let changes = diff(&old.config, &composed.config);
+        let reasons = reboot::reasons(&changes);
+        if unreadable(&changes) {
+            risks.push("unreadable-content".to_owned());
+        }
+        entry.reboot = Reboot { needed: !reasons.is_empty(), reasons };
+    } else {
+        // the node itself refuses what would need a boot
+        risks.push("reboot-unknown".to_owned());
+    }
+    if entry.reboot.needed {
+        entry.mode = Some(Mode::Staged);
+    }
+    risks.sort();
+    entry.risks = risks;
+    if let Some(drift) = &view.drift {
+        entry.overwrites = Some(Overwrites { drift: drift.sequence });
+        entry.expects = Some(Expects { meaning: drift.meaning.clone() });
+    } else {
+        entry.expects = Some(Expects { meaning: applied.meaning.clone() });
+    }
+    entry
+}
+
 /// Does a reference in a field that holds code stand for other bytes than before?
-fn unreadable(old: &Composed, new: &Composed) -> bool {
+fn unreadable(changes: &[Change]) -> bool {
     const CODE: [&str; 6] = ["/content", "/contents", "/extraArgs", "/pods", "/args", "/pod"];
-    diff(&old.config, &new.config).iter().any(|change| {
+    changes.iter().any(|change| {
         matches!(change.new, Some(LeafValue::Opaque(_)))
             && CODE.iter().any(|place| change.pointer.contains(place))
     })

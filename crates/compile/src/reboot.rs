@@ -3,7 +3,7 @@
 //! Talos 1.13 compares the v1alpha1 document field by field and refuses a change outside of this list in the mode
 //! "no reboot" (`CanApplyImmediate`); every other document takes effect at once.
 
-use talos_config::{Config, diff};
+use talos_config::Change;
 
 /// Below these places of the v1alpha1 document a change takes effect at once.
 const IMMEDIATE: [&str; 25] = [
@@ -35,11 +35,11 @@ const IMMEDIATE: [&str; 25] = [
 ];
 
 /// The changed fields that need a boot, as pointers into the v1alpha1 document, sorted.
-pub(crate) fn reasons(old: &Config, new: &Config) -> Vec<String> {
-    let mut out: Vec<String> = diff(old, new)
-        .into_iter()
+pub(crate) fn reasons(changes: &[Change]) -> Vec<String> {
+    let mut out: Vec<String> = changes
+        .iter()
         .filter(|change| change.document.kind == "v1alpha1" && !immediate(&change.pointer))
-        .map(|change| change.pointer)
+        .map(|change| change.pointer.clone())
         .collect();
     out.sort();
     out.dedup();
@@ -57,7 +57,7 @@ fn immediate(pointer: &str) -> bool {
 mod tests {
     use super::*;
     use crate::compose::options;
-    use talos_config::{SourceId, Tables};
+    use talos_config::{Config, SourceId, Tables, diff};
 
     #[test]
     fn files_need_a_boot_and_labels_do_not() {
@@ -68,8 +68,8 @@ mod tests {
         let files = load(
             "machine: {type: worker, nodeLabels: {a: b}, files: [{content: x, path: /var/x, op: create}]}\n",
         );
-        assert!(reasons(&old, &labels).is_empty());
-        assert!(reasons(&old, &files).iter().all(|reason| reason.starts_with("/machine/files/0")));
-        assert!(!reasons(&old, &files).is_empty());
+        assert!(reasons(&diff(&old, &labels)).is_empty());
+        assert!(reasons(&diff(&old, &files)).iter().all(|reason| reason.starts_with("/machine/files/0")));
+        assert!(!reasons(&diff(&old, &files)).is_empty());
     }
 }

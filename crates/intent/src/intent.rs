@@ -82,6 +82,15 @@ impl Intent {
         (Some(intent), reader.findings)
     }
 
+    /// Every machine that has an assignment, with its cluster, in order.
+    pub fn assigned(&self) -> impl Iterator<Item = (&Name, &Name)> {
+        self.clusters.iter().flat_map(|(name, cluster)| {
+            let machines =
+                cluster.machines.keys().filter(|machine| cluster.assignments.contains_key(*machine));
+            machines.map(move |machine| (name, machine))
+        })
+    }
+
     fn check(&self, files: &Files, findings: &mut Findings) {
         self.check_requires(files, findings);
         crate::unsupported::check(self, files, findings);

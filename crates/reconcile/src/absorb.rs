@@ -112,26 +112,26 @@ impl Engine {
                 return Ok(());
             }
         };
-        for (cluster, of_cluster) in &intent.clusters {
-            for machine in of_cluster.machines.keys() {
-                let Ok(composed) = bronzeward_compile::compose(&intent, cluster, machine) else { continue };
-                let mut status = transaction.status(cluster.as_str(), machine.as_str());
-                let (digest, references) = (composed.digest.clone(), composed.references_digest());
-                let same = status
-                    .desired
-                    .as_ref()
-                    .is_some_and(|old| old.composed == digest && old.references == references);
-                if same {
-                    continue;
-                }
-                let commit = tip.to_string();
-                status.desired =
-                    Some(Desired { commit: commit.clone(), composed: digest.clone(), references });
-                transaction.set_status(status);
-                let details = details([("commit", json!(commit)), ("composed", json!(digest))]);
-                let message = format!("main says something new at {}", short(tip));
-                transaction.log(cluster.as_str(), machine.as_str(), LogKind::Published, &message, details);
+        let machines: Vec<_> = intent.assigned().collect();
+        let digests = bronzeward_compile::compose_all(&intent, &machines, |composed| {
+            (composed.references_digest(), composed.digest)
+        });
+        for ((cluster, machine), digests) in digests {
+            let Ok((references, digest)) = digests else { continue };
+            let mut status = transaction.status(cluster.as_str(), machine.as_str());
+            let same = status
+                .desired
+                .as_ref()
+                .is_some_and(|old| old.composed == digest && old.references == references);
+            if same {
+                continue;
             }
+            let commit = tip.to_string();
+            status.desired = Some(Desired { commit: commit.clone(), composed: digest.clone(), references });
+            transaction.set_status(status);
+            let details = details([("commit", json!(commit)), ("composed", json!(digest))]);
+            let message = format!("main says something new at {}", short(tip));
+            transaction.log(cluster.as_str(), machine.as_str(), LogKind::Published, &message, details);
         }
         Ok(())
     }

@@ -63,11 +63,7 @@ fn check_fragments(intent: &Intent, findings: &mut Findings) {
 
 /// Every machine is composed.
 fn check_machines(intent: &Intent, findings: &mut Findings) {
-    let mut machines = Vec::new();
-    for (cluster, of_cluster) in &intent.clusters {
-        let assigned = of_cluster.machines.keys().filter(|name| of_cluster.assignments.contains_key(*name));
-        machines.extend(assigned.map(|machine| (cluster, machine)));
-    }
+    let machines: Vec<_> = intent.assigned().collect();
     let all = Mutex::new(findings);
     compose_each(intent, &machines, true, &|_, _, composed| {
         let more = composed.map_or_else(|refused| refused, |composed| composed.warnings);
