@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
-use crate::delete::{self, Selector};
+use crate::delete::{self, Deletions, Selector};
 use crate::encode::{Damage, Encoder};
 use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key};
 use crate::merge::{Merger, Surprise};
@@ -318,10 +318,12 @@ impl Config {
 
     fn steps(&mut self, patch: &Patch, mut watch: Watch<'_>) -> Result<(), MergeError> {
         let mut appended = Vec::new();
-        for step in &patch.steps {
+        let mut steps = patch.steps.as_slice();
+        while let [step, rest @ ..] = steps {
             match step {
-                Step::Delete(selector, source) => self.delete(selector, *source, &appended)?,
+                Step::Delete(..) => steps = &steps[self.delete(steps, &appended)?..],
                 Step::Merge(doc) => {
+                    steps = rest;
                     let before = self.docs.len();
                     self.merge(doc, watch.as_deref_mut())?;
                     if self.docs.len() > before && !self.tables.0.switches.patch_repeats {
@@ -363,14 +365,11 @@ impl Config {
         Ok(())
     }
 
-    /// `appended` are documents that the same patch added where Talos does not see them yet.
-    fn delete(
-        &mut self,
-        selector: &Selector,
-        source: SourceId,
-        appended: &[(usize, Option<String>)],
-    ) -> Result<(), MergeError> {
-        let fail = |reason| MergeError {
+    /// Applies the first deletion, and those behind it that can be done together with it; says how many. `appended` are
+    /// documents that the same patch added where Talos does not see them yet.
+    fn delete(&mut self, steps: &[Step], appended: &[(usize, Option<String>)]) -> Result<usize, MergeError> {
+        let [Step::Delete(selector, source), ..] = steps else { return Ok(0) };
+        let fail = |selector: &Selector, source, reason| MergeError {
             document: match &selector.name {
                 Some(name) => format!("{}/{name}", selector.kind),
                 None => selector.kind.clone(),
@@ -384,27 +383,46 @@ impl Config {
         let found = found.filter(|i| !appended.contains(&self.docs[*i].identity()));
         let Some(index) = found.filter(|i| self.docs[*i].api(&self.tables) == selector.api) else {
             return match self.tables.0.switches.missing_delete {
-                MissingDelete::Ignored => Ok(()),
-                _ => Err(fail(MergeReason::NoSuchDocument)),
+                MissingDelete::Ignored => Ok(1),
+                _ => Err(fail(selector, *source, MergeReason::NoSuchDocument)),
             };
         };
         if selector.path.is_empty() {
             if selector.kind == LEGACY {
-                return Err(fail(MergeReason::DeleteLegacyRoot));
+                return Err(fail(selector, *source, MergeReason::DeleteLegacyRoot));
             }
             self.docs.remove(index);
-            return Ok(());
+            return Ok(1);
         }
         let doc = &mut self.docs[index];
-        let shape = doc.shape(&self.tables);
-        delete::apply(&self.tables, &mut doc.root, shape, &selector.path, selector.element.as_ref())
-            .map_err(fail)?;
-        // deleting the field that names the document changes its identity
         let key = self.tables.0.kinds[doc.kind].name.clone();
-        if key.is_some() && key.as_ref() == selector.path.first() {
+        let names = |s: &Selector| key.is_some() && key.as_ref() == s.path.first();
+        let mut deletions = Deletions::default();
+        for step in steps {
+            match step {
+                Step::Delete(next, _)
+                    if next.same_document(selector) && !next.path.is_empty() && deletions.add(next) =>
+                {
+                    if names(next) {
+                        break;
+                    }
+                }
+                _ => break,
+            }
+        }
+        let count = deletions.len();
+        let shape = doc.shape(&self.tables);
+        deletions.apply(&self.tables, &mut doc.root, shape).map_err(|(i, reason)| match &steps[i] {
+            Step::Delete(failed, source) => fail(failed, *source, reason),
+            Step::Merge(_) => fail(selector, *source, reason),
+        })?;
+        // deleting the field that names the document changes its identity
+        if let Some(Step::Delete(last, _)) = steps.get(count - 1)
+            && names(last)
+        {
             doc.name = Some(String::new());
         }
-        Ok(())
+        Ok(count)
     }
 
     /// Encodes the configuration as Talos does with comments off, byte for byte.

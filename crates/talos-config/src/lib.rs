@@ -57,6 +57,7 @@ mod config;
 mod decode;
 mod delete;
 mod diff;
+mod digest;
 mod emit;
 mod encode;
 mod error;

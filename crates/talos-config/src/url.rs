@@ -13,7 +13,7 @@ pub(crate) enum UrlError {
 use UrlError::{Invalid, Unsupported};
 
 /// A parsed URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Url {
     pub scheme: String,
     /// What stands behind the scheme if that is not a slash: then there is neither host nor path.
