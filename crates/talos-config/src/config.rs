@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
+use crate::access::{Leaf, at, leaf, leaves_of};
 use crate::decode::Decoder;
 use crate::delete::{self, Deletions, Selector};
 use crate::encode::{Damage, Encoder};
@@ -12,6 +12,7 @@ use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
 use crate::tables::{MissingDelete, PatchOrder, Shape, Tables};
 use crate::value::{Data, Origin, SourceId, Val};
+use crate::walk::visit_written;
 use crate::yaml::{Limits, YamlDocument, read_stream};
 
 /// How a stream is loaded.
@@ -174,6 +175,9 @@ impl Loader<'_> {
             kind: kind.to_owned(),
             minor: self.tables.minor().to_owned(),
         };
+        if kind.is_empty() && !legacy {
+            misspelt(root, "kind")?;
+        }
         if kind.is_empty() {
             return match version == LEGACY {
                 true => self.tables.kind(LEGACY).map(|(i, _)| i).ok_or_else(|| unknown(LEGACY)),
@@ -181,6 +185,7 @@ impl Loader<'_> {
             };
         }
         if version.is_empty() {
+            misspelt(root, "apiVersion")?;
             return Err(ConfigError::MissingApiVersion { pos, kind });
         }
         match self.tables.kind(&kind) {
@@ -205,6 +210,21 @@ impl Loader<'_> {
 
     fn read(&self, bytes: &[u8]) -> Result<Vec<YamlDocument>, ConfigError> {
         Ok(read_stream(bytes, self.tables.dialect(), &self.options.limits)?)
+    }
+}
+
+/// Refuses a key that is the wanted one but for its capitals, by its name.
+fn misspelt(root: &Node, wanted: &str) -> Result<(), ConfigError> {
+    let same =
+        |key: &&Node| key.text().is_some_and(|text| text != wanted && text.eq_ignore_ascii_case(wanted));
+    match root.entries().into_iter().flatten().map(|(key, _)| key).find(same) {
+        Some(key) => Err(ConfigError::UnknownKey {
+            pos: key.pos,
+            path: "The document".to_owned(),
+            key: shown_key(key.text().unwrap_or_default()),
+            hint: format!("; did you mean {wanted:?}?"),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -72,6 +72,7 @@ pub mod tables;
 mod trail;
 mod url;
 mod value;
+mod walk;
 pub mod yaml;
 
 pub use access::{AccessError, Found, Leaf, LeafValue, Resolved};
