@@ -9,7 +9,8 @@ use anyhow::{Context, Result};
 use bronzeward_compile::{compose, compose_each, compose_explained};
 use bronzeward_intent::{Findings, Intent, Name};
 use serde_json::{Value, json};
-use talos_config::{Config, Dialect, Explained, LeafValue, Limits, Origin, Rule};
+use talos_config::path::one_line;
+use talos_config::{Config, Dialect, Explained, FieldClass, LeafValue, Limits, Origin, Rule};
 
 use crate::cli::{Cli, Render};
 use crate::context::{Clone, find_machine};
@@ -170,12 +171,19 @@ fn strangers(intent: &Intent, folder: &Path) -> Result<()> {
 /// What stands for a value that is not shown.
 pub(super) const HIDDEN: &str = "******";
 
+/// The same, as bytes are printed.
+const HIDDEN_BYTES: &str = "KioqKioq";
+
 /// Prints every value of a redacted configuration with its provenance.
 pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format: Format) {
     let mut rows = Vec::new();
-    for Explained { leaf, element } in config.explain() {
+    for Explained { leaf, element, whole } in config.explain() {
         let path = format!("{}:{}", leaf.document, leaf.pointer);
         let value = match &leaf.value {
+            // bytes are printed in base64, the stars too
+            LeafValue::Text(text) if leaf.class == FieldClass::Base64 && text == HIDDEN_BYTES => {
+                HIDDEN.to_owned()
+            }
             LeafValue::Text(text) => text.clone(),
             LeafValue::Opaque(reference) => format!("<redacted:{reference}>"),
             LeafValue::Empty => "(empty)".to_owned(),
@@ -183,10 +191,11 @@ pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format:
         let rule = match leaf.rule {
             Rule::Replaced => "replaced",
             Rule::Appended => "appended",
+            _ if whole.is_some() => "replaced",
             _ => "set",
         };
         let element = element.filter(|_| leaf.rule != Rule::Appended).map(|rule| rule.to_string());
-        let overrode = leaf.overrode.map(place);
+        let overrode = leaf.overrode.or(whole).map(place);
         if format == Format::Json {
             rows.push(json!({
                 "path": path, "value": value, "from": place(leaf.origin), "overrode": overrode,
@@ -194,8 +203,9 @@ pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format:
             }));
             continue;
         }
+        let all = if whole.is_some() { " as a whole" } else { "" };
         let mut how = match overrode {
-            Some(overrode) => format!("{}, over {overrode}", place(leaf.origin)),
+            Some(overrode) => format!("{}, over {overrode}{all}", place(leaf.origin)),
             None => place(leaf.origin),
         };
         if rule == "appended" {
@@ -205,7 +215,7 @@ pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format:
             how.push_str(&format!(", {element}"));
         }
         let value: String = value.chars().map(|c| if c.is_control() { '␤' } else { c }).take(80).collect();
-        output::line(&format!("{path}  {value}  ({how})"));
+        output::line(&one_line(&format!("{path}  {value}  ({how})")));
     }
     if format == Format::Json {
         output::json(&rows);
