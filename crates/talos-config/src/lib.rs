@@ -38,10 +38,14 @@
 //!
 //! - tags that change what a value means (`!!int "7"`), and where references are used, every tag but the core's and
 //!   the reference's; merge keys `<<`, and `<<` as a value where Talos takes it for null; keys that are no text;
+//! - an alias of a mapping with keys that its place does not know, which Talos drops; documents that take their version
+//!   from a value that happens to be `machine`;
 //! - unquoted dates in free-form values, and keys of nested free-form mappings that are not read as text;
 //! - URLs whose host is an IPv6 address with a zone, or that begin with `///`; a mapping or a list in the place of
 //!   a text that is decoded by its type;
 //! - text that Talos' encoder would damage (see [`EncodeReason::Lossy`]), keys above 128 bytes or with line breaks;
+//!   beside other keys, those with 19 digits in a row or with characters of which it is not certain that Go takes them
+//!   for letters, since their order is not known;
 //! - deletions in documents that do not exist, up to Talos 1.13, elements that cannot be chosen exactly, and
 //!   whatever makes Talos crash (see [`MergeReason`]);
 //! - empty patches and JSON patches (RFC 6902);
