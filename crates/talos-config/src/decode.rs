@@ -204,8 +204,9 @@ impl<'a> Decoder<'a> {
     fn unknown_key(&self, key: &Node, name: &str, s: &Struct) -> ConfigError {
         if let Some(alias) = self.alias {
             // Talos looks for unknown keys only where they are written
-            let what = format!("an alias of what holds {:?}, which is no field here", shown_key(name));
-            return self.not_handled(alias, &what, "write the value out, since Talos drops such a key");
+            let way_out =
+                format!("write the value out without {:?}, which Talos drops there", shown_key(name));
+            return self.not_handled(alias, "an alias of a mapping with unknown keys", &way_out);
         }
         let hint = match nearest(name, s.keys.names()) {
             Some(k) => format!("; did you mean {k:?}?"),
