@@ -58,10 +58,12 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
             or_zero(addr_port(text), "an IP address with a port, as 10.0.0.1:80 or [fd00::1]:80")
         }
         Codec::Prefix => or_zero(prefix(text), "a prefix such as 10.0.0.0/8"),
-        Codec::HardwareAddr if !text.is_empty() && text.bytes().all(|b| b == b':') => {
-            Err(Misfit::Unsupported("a hardware address without digits".to_owned()))
-        }
-        Codec::HardwareAddr => or_zero(hardware_addr(text), "a hardware address such as 02:00:00:00:00:01"),
+        Codec::HardwareAddr => match hardware_addr(text) {
+            // an address of no bytes is set all the same: it erases another one
+            Some(address) if address.is_empty() => Ok(Data::Bytes(Arc::new([]))),
+            Some(address) => Ok(Data::Text(address.into())),
+            None => Err("a hardware address such as 02:00:00:00:00:01".to_owned().into()),
+        },
         Codec::Url => match Url::parse(text) {
             Ok(url) => Ok(Data::Url(Arc::new(url))),
             Err(UrlError::Invalid(want)) => Err(format!("a URL with {want}").into()),
