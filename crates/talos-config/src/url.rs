@@ -248,50 +248,48 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Replaces the values of one query parameter, if it is there, and sorts and escapes the whole query anew, as
-/// Talos does when it redacts a join token.
-///
-/// Nothing if the query holds what Go would drop.
-pub(crate) fn replace_query(query: &str, key: &str, value: &str) -> Option<String> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    for part in query.split('&').filter(|p| !p.is_empty()) {
-        if part.contains(';') {
-            return None;
-        }
-        let (k, v) = part.split_once('=').unwrap_or((part, ""));
-        let (k, v) = (query_unescape(k)?, query_unescape(v)?);
-        if k != key {
-            pairs.push((k, v));
-        } else if !pairs.iter().any(|(k, _)| k == key) {
-            pairs.push((k, value.to_owned()));
+/// Go parses no query that has more parameters.
+const MOST_PARAMETERS: usize = 10_000;
+
+/// A query taken apart, sorted and escaped anew as Talos does when it redacts a join token, with one parameter, if it
+/// is there, replaced. Go drops the parts that it cannot read.
+pub(crate) fn query_anew(query: &str, replace: Option<(&str, &str)>) -> String {
+    if query.split('&').count() > MOST_PARAMETERS {
+        return String::new();
+    }
+    let readable = query.split('&').filter(|part| !part.is_empty() && !part.contains(';'));
+    let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    for (key, value) in readable.filter_map(|part| {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        Some((query_unescape(key)?, query_unescape(value)?))
+    }) {
+        match replace {
+            Some((name, text)) if key == name.as_bytes() => {
+                if !pairs.iter().any(|(k, _)| *k == key) {
+                    pairs.push((key, text.into()));
+                }
+            }
+            _ => pairs.push((key, value)),
         }
     }
     pairs.sort_by(|a, b| a.0.cmp(&b.0));
     let escaped = pairs.iter().map(|(k, v)| format!("{}={}", query_escape(k), query_escape(v)));
-    Some(escaped.collect::<Vec<_>>().join("&"))
+    escaped.collect::<Vec<_>>().join("&")
 }
 
-fn query_unescape(text: &str) -> Option<String> {
-    String::from_utf8(unescape(&text.replace('+', " "))?).ok()
+fn query_unescape(text: &str) -> Option<Vec<u8>> {
+    unescape(&text.replace('+', " "))
 }
 
-fn query_escape(text: &str) -> String {
-    let mut out = String::new();
-    for b in text.bytes() {
-        match b {
-            b' ' => out.push('+'),
-            _ if is_plain(b, b"") => out.push(char::from(b)),
-            _ => out.push_str(&format!("%{b:02X}")),
-        }
-    }
-    out
+fn query_escape(text: &[u8]) -> String {
+    escape_but(text, b" ").replace(' ', "+")
 }
 
-/// The first value of a query parameter.
-pub(crate) fn query_value(query: &str, key: &str) -> Option<String> {
-    query.split('&').find_map(|part| {
-        let (k, v) = part.split_once('=').unwrap_or((part, ""));
-        if query_unescape(k)? == key { query_unescape(v) } else { None }
+/// Whether a query has a parameter, be its value readable or not.
+pub(crate) fn has_parameter(query: &str, key: &str) -> bool {
+    query.split(['&', ';']).any(|part| {
+        let name = part.split('=').next().unwrap_or_default();
+        query_unescape(name).is_some_and(|name| name == key.as_bytes())
     })
 }
 
