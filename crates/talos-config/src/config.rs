@@ -6,7 +6,7 @@ use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key};
+use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key_in};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
@@ -119,7 +119,7 @@ impl Loader<'_> {
             return Err(ConfigError::NotAMapping { pos: root.pos, found });
         }
         if let Some(key) = root.duplicate_key() {
-            let shown = shown_key(key.text().unwrap_or_default());
+            let shown = shown_key_in(root, key);
             return Err(ConfigError::DuplicateKey { pos: key.pos, key: shown });
         }
         let kind = self.kind(root, pos)?;

@@ -5,7 +5,7 @@ mod merge_keys;
 use std::sync::Arc;
 
 use crate::codec::{self, Misfit};
-use crate::error::{ConfigError, shown_key};
+use crate::error::{ConfigError, HIDDEN_KEY, is_remnant, shown_key};
 use crate::nearest::nearest;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::scalar::{Plain, old_bool, resolve};
@@ -154,7 +154,7 @@ impl<'a> Decoder<'a> {
                     add_rest(slot, name, decoded, self.origin(node));
                 }
             } else {
-                return Err(self.unknown_key(key, name, s));
+                return Err(self.unknown_key(key, name, value, s));
             }
         }
         Ok(Data::Struct(Arc::new(fields)))
@@ -167,13 +167,17 @@ impl<'a> Decoder<'a> {
         Ok(decoded)
     }
 
-    fn unknown_key(&self, key: &Node, name: &str, s: &Struct) -> ConfigError {
-        let hint = match nearest(name, s.keys.names()) {
+    fn unknown_key(&self, key: &Node, name: &str, value: &Node, s: &Struct) -> ConfigError {
+        let near = nearest(name, s.keys.names());
+        let hint = match near {
             Some(k) => format!("; did you mean {k:?}?"),
+            None if is_remnant(value) => "; it has no value, so it may be part of one and is not shown: within braces, a text with a comma needs quotes".to_owned(),
             None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
         };
         let path = if self.path.is_empty() { "The document".to_owned() } else { pointer_of(&self.path) };
-        ConfigError::UnknownKey { pos: key.pos, path, key: shown_key(name), hint }
+        let key_shown =
+            if near.is_none() && is_remnant(value) { HIDDEN_KEY.to_owned() } else { shown_key(name) };
+        ConfigError::UnknownKey { pos: key.pos, path, key: key_shown, hint }
     }
 
     fn entries<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n [(Node, Node)]> {

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::node::Pos;
+use crate::node::{Node, NodeKind, Pos, Style};
 use crate::value::{Origin, SourceId};
 use crate::yaml::ReadError;
 
@@ -326,6 +326,28 @@ pub(crate) fn shown_key(key: &str) -> String {
     }
     shown
 }
+
+/// What a key has for a value may be nothing at all: within braces it is then what stands behind a comma, maybe the
+/// rest of a secret text.
+pub(crate) fn is_remnant(value: &Node) -> bool {
+    matches!(&value.kind, NodeKind::Scalar { text, style: Style::Plain } if text.is_empty())
+        && value.tag.is_none()
+        && value.anchor.is_none()
+}
+
+/// A key of a tree for a message.
+pub(crate) fn shown_key_in(root: &Node, key: &Node) -> String {
+    let mut remnant = false;
+    root.walk(&mut |node| {
+        if let NodeKind::Mapping(entries) = &node.kind {
+            remnant |= entries.iter().any(|(k, value)| std::ptr::eq(k, key) && is_remnant(value));
+        }
+    });
+    if remnant { HIDDEN_KEY.to_owned() } else { shown_key(key.text().unwrap_or_default()) }
+}
+
+/// What is shown of a key that may be part of a value.
+pub(crate) const HIDDEN_KEY: &str = "…";
 
 pub(crate) fn origin(source: SourceId, pos: Pos) -> Origin {
     Origin { source, pos }

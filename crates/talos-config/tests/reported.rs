@@ -139,3 +139,22 @@ fn a_field_of_a_newer_minor_is_refused_by_an_older_one() {
     assert_eq!(err.pos().unwrap().line, 4);
     assert!(load("1.14", text).is_ok());
 }
+
+#[test]
+fn what_may_be_the_rest_of_a_secret_text_is_not_shown_as_a_key() {
+    let refused = |text: &str| load("1.13", text).unwrap_err().to_string();
+    let auth = |rest: &str| format!("machine: {{registries: {{config: {{r: {{auth: {{{rest}}}}}}}}}}}");
+    for rest in
+        ["password: s3c,hunter2", "password: s3c, hunter2 ", "password: s3c,hunter2,hunter2", "hunter2,"]
+    {
+        let message = refused(&auth(rest));
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+    assert!(
+        refused(&auth("password: s3c,hunter2")).contains("within braces, a text with a comma needs quotes")
+    );
+    // what is near to a field, or has a value, is a slip of the pen
+    assert!(refused(&auth("pasword: ")).contains("no field \"pasword\"; did you mean \"password\"?"));
+    assert!(refused(&auth("user: x")).contains("no field \"user\"; check"));
+    assert!(refused("machine: {env: {a: b, a: c}}").contains("The key \"a\""));
+}
