@@ -98,11 +98,15 @@ fn size(percent: Option<&str>, bytes: Option<&str>) -> Data {
 }
 
 fn decode_enum(codec: &Codec, text: &str) -> Decoded {
-    let Codec::Enum { texts, zero_is, exact, empty, .. } = codec else { return Err(String::new().into()) };
+    let Codec::Enum { texts, zero_is, exact, numbers, empty, .. } = codec else {
+        return Err(String::new().into());
+    };
     if text.is_empty() && *empty {
         return Ok(Data::Zero);
     }
-    let found = texts.iter().position(|t| if *exact { t == text } else { t.eq_ignore_ascii_case(text) });
+    let named = texts.iter().position(|t| if *exact { t == text } else { t.eq_ignore_ascii_case(text) });
+    let numbered = || text.parse::<i8>().ok().and_then(|i| usize::try_from(i).ok());
+    let found = if *numbers { named.or_else(numbered).filter(|i| *i < texts.len()) } else { named };
     match found {
         Some(i) if Some(i) == *zero_is => Ok(Data::Zero),
         Some(i) => Ok(Data::Text(texts[i].as_str().into())),
