@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, PAD, STANDARD};
 
 use crate::scalar::{format_duration, parse_duration};
 use crate::tables::Codec;
@@ -16,6 +17,10 @@ use crate::value::{Data, Size};
 
 /// The redaction mark that certificate keys take in place of base64.
 pub(crate) const REDACTED: &str = "******";
+
+/// Go takes no notice of the bits that the last sign of base64 has too many.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
 /// Why a text does not fit.
 pub(crate) enum Misfit {
@@ -76,7 +81,7 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
             let breaks = ['\r', '\n'];
             let clean =
                 if text.contains(breaks) { text.replace(breaks, "").into() } else { Cow::Borrowed(text) };
-            STANDARD
+            LENIENT
                 .decode(clean.as_ref())
                 .map(|bytes| Data::Bytes(bytes.into()))
                 .map_err(|_| "base64 with padding, as `base64 -w0` prints".to_owned().into())
