@@ -146,7 +146,10 @@ impl Loader<'_> {
 
     /// The text of an identifying field, which must be plain to see.
     fn identity(&self, root: &Node, key: &str) -> Result<Option<String>, ConfigError> {
-        let Some(node) = root.get(key) else { return Ok(None) };
+        root.get(key).map_or(Ok(None), |node| self.identity_text(node, key))
+    }
+
+    fn identity_text(&self, node: &Node, key: &str) -> Result<Option<String>, ConfigError> {
         if self.is_opaque(node.resolved()) {
             let what = "an identity".to_owned();
             return Err(ConfigError::OpaquePlace { pos: node.pos, path: format!("/{key}"), what });
@@ -164,11 +167,46 @@ impl Loader<'_> {
     }
 
     fn kind(&self, root: &Node, pos: Pos) -> Result<usize, ConfigError> {
-        let kind = self.identity(root, "kind")?.unwrap_or_default();
-        let legacy = ["machine", "cluster", "debug", "persist"].iter().any(|k| root.get(k).is_some());
-        let api = self.identity(root, "apiVersion")?.unwrap_or_default();
-        // go-yaml sees the last of apiVersion and the legacy keys; a mix of both is refused as unknown keys anyway
-        let version = if legacy { LEGACY.to_owned() } else { api };
+        let mut mistaken = None;
+        self.header(root, &mut mistaken)
+            .and_then(|(kind, version)| self.kind_of(kind, &version, pos))
+            .map_err(|error| match mistaken {
+                Some((pos, word)) => ConfigError::HeaderWord { pos, word },
+                None => error,
+            })
+    }
+
+    /// The kind of a document and its version, as Talos finds them: it goes through keys and values alike, and takes
+    /// what comes next for the value. `mistaken`: the first value that is taken for a key.
+    fn header(
+        &self,
+        root: &Node,
+        mistaken: &mut Option<(Pos, &'static str)>,
+    ) -> Result<(String, String), ConfigError> {
+        let (mut kind, mut version) = (String::new(), String::new());
+        let entries = root.entries().unwrap_or_default();
+        let nodes: Vec<&Node> = entries.iter().flat_map(|(key, value)| [key, value]).collect();
+        for (i, node) in nodes.iter().enumerate() {
+            let (known, word) = match node.own_text() {
+                "kind" => (&mut kind, "kind"),
+                "apiVersion" => (&mut version, "apiVersion"),
+                "machine" | "cluster" | "debug" | "persist" => {
+                    version = LEGACY.to_owned();
+                    continue;
+                }
+                _ => continue,
+            };
+            if i % 2 == 1 {
+                mistaken.get_or_insert((node.pos, word));
+            }
+            // Talos crashes where nothing comes next
+            let Some(next) = nodes.get(i + 1) else { return Err(ConfigError::MissingKind { pos: node.pos }) };
+            *known = self.identity_text(next, word)?.unwrap_or_default();
+        }
+        Ok((kind, version))
+    }
+
+    fn kind_of(&self, kind: String, version: &str, pos: Pos) -> Result<usize, ConfigError> {
         let unknown = |kind: &str| ConfigError::UnknownKind {
             pos,
             kind: kind.to_owned(),
@@ -191,7 +229,7 @@ impl Loader<'_> {
 
     /// Talos compares apiVersion, kind and `name` as they are written, whether or not the kind has a name.
     fn check_duplicate(&mut self, root: &Node, pos: Pos) -> Result<(), ConfigError> {
-        let text = |key: &str| root.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        let text = |key: &str| root.own_text_of(key).to_owned();
         let kind = Some(text("kind")).filter(|k| !k.is_empty()).unwrap_or_else(|| LEGACY.to_owned());
         let id = (text("apiVersion"), kind, text("name"));
         let Some(seen) = &mut self.seen else { return Ok(()) };

@@ -1,5 +1,6 @@
 //! From nodes to typed values, strictly, by the tables.
 
+mod fields;
 mod merge_keys;
 
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use crate::tables::{Body, Codec, Shape, Struct, Tables, TypeId, Unquoted};
 use crate::trail::{Step, pointer_of};
 use crate::value::{Data, Origin, SourceId, Val};
 
+use fields::{add_rest, fill_pem, slot};
+pub(crate) use fields::{field_shape, trim_manifests};
 use merge_keys::Merging;
 
 type Result<T> = std::result::Result<T, ConfigError>;
@@ -23,6 +26,10 @@ pub(crate) struct Decoder<'a> {
     pub opaque: Option<&'a str>,
     /// Keys and indexes from the document's root to the node at hand.
     pub path: Vec<Step<'a>>,
+    /// Where the outermost alias stands, behind which the node at hand is.
+    alias: Option<Pos>,
+    /// Whether a free-form value is around the node at hand.
+    free: bool,
 }
 
 static ANY: Shape = Shape::Any;
@@ -42,7 +49,7 @@ enum Scalar<'a> {
 
 impl<'a> Decoder<'a> {
     pub fn new(tables: &'a Tables, source: SourceId, opaque: Option<&'a str>) -> Self {
-        Decoder { tables, source, opaque, path: Vec::new() }
+        Decoder { tables, source, opaque, path: Vec::new(), alias: None, free: false }
     }
 
     fn origin(&self, node: &Node) -> Origin {
@@ -57,6 +64,17 @@ impl<'a> Decoder<'a> {
     }
 
     pub fn value(&mut self, shape: &'a Shape, node: &'a Node) -> Result<Val> {
+        let around = (self.alias, self.free);
+        if matches!(node.kind, NodeKind::Alias { .. }) {
+            self.alias = self.alias.or(Some(node.pos));
+        }
+        self.free |= matches!(shape, Shape::Any);
+        let decoded = self.decoded(shape, node);
+        (self.alias, self.free) = around;
+        decoded
+    }
+
+    fn decoded(&mut self, shape: &'a Shape, node: &'a Node) -> Result<Val> {
         let origin = self.origin(node);
         let target = node.resolved();
         if self.is_opaque(target) {
@@ -169,15 +187,22 @@ impl<'a> Decoder<'a> {
 
     fn unknown_key(&self, key: &Node, name: &str, value: &Node, s: &Struct) -> ConfigError {
         let near = nearest(name, s.keys.names());
+        let remnant = near.is_none() && is_remnant(value);
+        let shown = if remnant { HIDDEN_KEY.to_owned() } else { shown_key(name) };
+        if let Some(alias) = self.alias {
+            // Talos looks for unknown keys only where they are written
+            let what = format!("an alias of what holds {shown:?}, which is no field here");
+            return self.not_handled(alias, &what, "write the value out, since Talos drops such a key");
+        }
         let hint = match near {
             Some(k) => format!("; did you mean {k:?}?"),
-            None if is_remnant(value) => "; it has no value, so it may be part of one and is not shown: within braces, a text with a comma needs quotes".to_owned(),
+            None if remnant => {
+                "; it has no value, so it may be part of one and is not shown: within braces, a text with a comma needs quotes".to_owned()
+            }
             None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
         };
         let path = if self.path.is_empty() { "The document".to_owned() } else { pointer_of(&self.path) };
-        let key_shown =
-            if near.is_none() && is_remnant(value) { HIDDEN_KEY.to_owned() } else { shown_key(name) };
-        ConfigError::UnknownKey { pos: key.pos, path, key: key_shown, hint }
+        ConfigError::UnknownKey { pos: key.pos, path, key: shown, hint }
     }
 
     fn entries<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n [(Node, Node)]> {
@@ -220,6 +245,11 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    fn wrong_key(&self, key: &Node, expected: &str, found: &'static str) -> ConfigError {
+        let path = format!("a key of {}", self.here());
+        ConfigError::WrongType { pos: key.pos, path, expected: expected.to_owned(), found }
+    }
+
     /// A refusal by name stays; any other error becomes one that names what is wanted.
     fn or_wrong(&self, error: ConfigError, node: &Node, expected: &str) -> ConfigError {
         match error {
@@ -241,7 +271,14 @@ impl<'a> Decoder<'a> {
                 what: "a key".to_owned(),
             });
         }
+        // Talos refuses aliases as keys, but looks for them neither behind an alias nor in free-form values
+        if matches!(key.kind, NodeKind::Alias { .. }) && self.alias.is_none() && !self.free {
+            return Err(self.wrong_key(key, "text", "alias"));
+        }
         match self.scalar(key.resolved()) {
+            Ok(Scalar::Plain(Plain::Timestamp, _)) if !self.tables.0.switches.timestamp_text => {
+                Err(self.misfit(key, "quotes around a key that looks like a date"))
+            }
             Ok(Scalar::Plain(Plain::Merge, _)) => {
                 Err(self.not_handled(key.pos, "the merge key '<<'", "write the keys out"))
             }
@@ -259,10 +296,6 @@ impl<'a> Decoder<'a> {
         for element in elements {
             if element.is_null() && !keeps_null {
                 continue;
-            }
-            let nulls = self.tables.0.switches.merge_any == Unquoted::Null;
-            if matches!(inner, Shape::Any) && nulls && is_merge_key(element.resolved()) {
-                return Err(self.not_handled(element.pos, "an unquoted '<<'", "quote it"));
             }
             out.push(self.below(Step::Index(out.len()), inner, element)?);
         }
@@ -309,7 +342,8 @@ impl<'a> Decoder<'a> {
                     Plain::Timestamp => Err(self.not_handled(node.pos, "an unquoted date", "quote it")),
                     Plain::Merge => match self.tables.0.switches.merge_any {
                         Unquoted::Text => Ok(Data::Text(text.into())),
-                        Unquoted::Null => Ok(Data::Zero),
+                        // what holds it drops the value, or keeps a null
+                        Unquoted::Null => Err(self.not_handled(node.pos, "an unquoted '<<'", "quote it")),
                         _ => Err(self.misfit(node, "another value than an unquoted '<<'")),
                     },
                 },
@@ -517,62 +551,5 @@ fn tagged(tag: &str, text: &str, style: Style) -> Option<Plain> {
         | ("null", plain @ Plain::Null)
         | ("timestamp", plain @ Plain::Timestamp) => Some(plain),
         _ => None,
-    }
-}
-
-/// The shape of the field that a path of indexes leads to.
-pub(crate) fn field_shape<'t>(tables: &'t Tables, s: &'t Struct, path: &[usize]) -> &'t Shape {
-    let (mut current, mut shape) = (s, &ANY);
-    for index in path {
-        shape = &current.fields[*index].shape;
-        if let Some(inner) = tables.as_struct(shape) {
-            current = inner;
-        }
-    }
-    shape
-}
-
-/// The place of a field among those of a struct, made on the way.
-fn slot<'v>(tables: &Tables, fields: &'v mut [Val], s: &Struct, path: &[usize]) -> Option<&'v mut Val> {
-    let (first, rest) = path.split_first()?;
-    let field = fields.get_mut(*first)?;
-    if rest.is_empty() {
-        return Some(field);
-    }
-    let inner = tables.as_struct(&s.fields[*first].shape)?;
-    slot(tables, field.fields_mut(inner.fields.len())?, inner, rest)
-}
-
-fn add_rest(slot: &mut Val, name: &str, decoded: Val, origin: Origin) {
-    match &mut slot.data {
-        Data::Map(entries) => Arc::make_mut(entries).push((name.into(), decoded)),
-        _ => *slot = Val::new(Data::Map(Arc::new(vec![(name.into(), decoded)])), origin),
-    }
-}
-
-/// Certificates decode absent parts to empty bytes, which overwrite in a merge.
-fn fill_pem(val: &mut Val, s: &Struct) {
-    let origin = val.origin;
-    for field in val.fields_mut(s.fields.len()).into_iter().flatten() {
-        if matches!(field.data, Data::Zero) {
-            *field = Val { data: Data::Bytes(Arc::new([])), origin, ..Val::default() };
-        }
-    }
-}
-
-/// Talos strips these from the start of an inline manifest's contents when it decodes.
-pub(crate) fn trim_manifests(val: &mut Val, tables: &Tables, shape: &Shape) {
-    let Shape::List(element) = tables.base(shape) else { return };
-    let Some(index) = tables.as_struct(element).and_then(|s| s.keys.get("contents")).and_then(|p| p.first())
-    else {
-        return;
-    };
-    let Data::List(list) = &mut val.data else { return };
-    for manifest in Arc::make_mut(list) {
-        if let Data::Struct(fields) = &mut manifest.data
-            && let Some(Data::Text(text)) = Arc::make_mut(fields).get_mut(*index).map(|v| &mut v.data)
-        {
-            *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).into();
-        }
     }
 }

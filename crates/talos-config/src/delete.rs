@@ -34,7 +34,7 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
     let Some(node) = root else { return Ok(found) };
     let mut raw = Vec::new();
     let whole = Walk { found: &mut raw, path: Vec::new() }.node(node, &Parent::Document)?;
-    let identity = |key: &str| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+    let identity = |key: &str| node.own_text_of(key).to_owned();
     let (api, kind, name) = (identity("apiVersion"), identity("kind"), identity("name"));
     for found_one in raw {
         let Raw { path, element, pos, parent_is_document } = found_one;
@@ -64,7 +64,8 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
 fn is_only_identity(node: &Node) -> bool {
     let NodeKind::Mapping(entries) = &node.kind else { return false };
     entries.iter().all(|(k, v)| {
-        matches!(v.kind, NodeKind::Scalar { .. }) && matches!(k.text(), Some("version" | "kind" | "name"))
+        let scalars = matches!((&k.kind, &v.kind), (NodeKind::Scalar { .. }, NodeKind::Scalar { .. }));
+        scalars && matches!(k.own_text(), "version" | "kind" | "name")
     })
 }
 
@@ -92,7 +93,7 @@ impl Walk<'_> {
                         self.deletion(entries, pos, parent)?;
                         return Ok(true);
                     }
-                    let key = entries[i].0.text().unwrap_or_default().to_owned();
+                    let key = entries[i].0.own_text().to_owned();
                     self.path.push(key);
                     let gone = self.node(&mut entries[i].1, &Parent::Mapping)?;
                     self.path.pop();
@@ -134,14 +135,7 @@ impl Walk<'_> {
                 let Some((key, value)) = entries.iter().find(|e| !is_delete(e)) else {
                     return Err(refuse("no field chooses the element; put one before '$patch: delete'"));
                 };
-                match (key.text(), &value.kind) {
-                    (Some(key), NodeKind::Scalar { text, .. }) => Some((key.to_owned(), text.clone())),
-                    // Talos takes it for an empty text
-                    (Some(key), NodeKind::Mapping(_) | NodeKind::Sequence(_)) => {
-                        Some((key.to_owned(), String::new()))
-                    }
-                    _ => return Err(refuse("the first field, which chooses the element, must be a scalar")),
-                }
+                Some((key.own_text().to_owned(), value.own_text().to_owned()))
             }
             _ if self.path.iter().any(|p| p.starts_with('[') || p.is_empty()) => {
                 return Err(refuse(
@@ -157,7 +151,7 @@ impl Walk<'_> {
 }
 
 fn is_delete((key, value): &(Node, Node)) -> bool {
-    key.text() == Some("$patch") && matches!(&value.kind, NodeKind::Scalar { text, .. } if text == "delete")
+    key.own_text() == "$patch" && matches!(&value.kind, NodeKind::Scalar { text, .. } if text == "delete")
 }
 
 /// Applies a selector below the root of its document.

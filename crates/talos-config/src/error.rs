@@ -50,6 +50,16 @@ pub enum ConfigError {
         /// Its kind.
         kind: String,
     },
+    /// A value that Talos mistakes for one of the keys that say what a document is.
+    #[error(
+        "{pos}: Talos takes this value '{word}' for the key, and what follows for its value; put it before apiVersion and kind, or use another name"
+    )]
+    HeaderWord {
+        /// Where the value stands.
+        pos: Pos,
+        /// `kind` or `apiVersion`.
+        word: &'static str,
+    },
     /// A kind that this Talos minor does not have.
     #[error(
         "{pos}: Talos {minor} has no kind {kind} of this apiVersion; check the spelling and the cluster's version"
@@ -167,6 +177,7 @@ impl ConfigError {
             | ConfigError::MissingKind { pos }
             | ConfigError::MissingApiVersion { pos, .. }
             | ConfigError::UnknownKind { pos, .. }
+            | ConfigError::HeaderWord { pos, .. }
             | ConfigError::DuplicateKey { pos, .. }
             | ConfigError::UnknownKey { pos, .. }
             | ConfigError::WrongType { pos, .. }

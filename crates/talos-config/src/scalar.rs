@@ -141,6 +141,10 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
     if !zoned && !eat(&mut rest, b" ") {
         return false;
     }
+    // where Go wants one blank, it takes more
+    if !zoned {
+        rest = rest.trim_start_matches(' ');
+    }
     let time = field(&mut rest, 0..=23).is_some()
         && eat(&mut rest, b":")
         && field(&mut rest, 0..=59).is_some()
@@ -171,7 +175,7 @@ fn is_zone(text: &str) -> bool {
         && matches!(b[0], b'+' | b'-')
         && b[3] == b':'
         && two(1).is_some_and(|h| h <= 24)
-        && two(4).is_some_and(|m| m < 60)
+        && two(4).is_some_and(|m| m <= 60)
 }
 
 fn field(rest: &mut &str, range: std::ops::RangeInclusive<u32>) -> Option<u32> {
