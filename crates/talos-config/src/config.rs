@@ -6,7 +6,9 @@ use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key_in};
+use crate::error::{
+    ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key, shown_key_in,
+};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
@@ -465,10 +467,12 @@ impl Config {
             let (reason, path) = match d {
                 Damage::Lossy(path) => (EncodeReason::Lossy, path),
                 Damage::Key(path) => (EncodeReason::Key, path),
+                Damage::KeyOrder(path) => (EncodeReason::KeyOrder, path),
                 Damage::Unknown(path) => (EncodeReason::Unknown, path),
             };
             let origin = self.written_at(doc, &path);
-            EncodeError { document: doc.id(&self.tables).to_string(), path: pointer(&path), origin, reason }
+            let path = pointer(&reason.shown_path(path));
+            EncodeError { document: doc.id(&self.tables).to_string(), path, origin, reason }
         };
         let start = out.len();
         let shape = doc.shape(&self.tables);

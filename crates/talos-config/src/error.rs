@@ -289,6 +289,21 @@ pub enum EncodeReason {
     /// A key that Talos prints in a form that this engine does not have.
     #[error("the key is longer than 128 bytes or holds a line break; use another key")]
     Key,
+    /// A key whose place among the others is not certain.
+    #[error(
+        "it is not certain before which others Talos prints this key (19 digits and more in a row overflow there, and not every sign is known to be a letter or none); use another key"
+    )]
+    KeyOrder,
+}
+
+impl EncodeReason {
+    /// A path for a message, whose last key may be what cannot be printed.
+    pub(crate) fn shown_path(self, mut path: Vec<String>) -> Vec<String> {
+        if let (EncodeReason::Key | EncodeReason::KeyOrder, Some(key)) = (self, path.last_mut()) {
+            *key = shown_key(key);
+        }
+        path
+    }
 }
 
 /// Why a reference cannot be given its value.

@@ -41,7 +41,8 @@
 //! - unquoted dates in free-form values, and keys of nested free-form mappings that are not read as text;
 //! - URLs whose host is an IPv6 address with a zone, or that begin with `///`; a mapping or a list in the place of
 //!   a text that is decoded by its type;
-//! - text that Talos' encoder would damage (see [`EncodeReason::Lossy`]), keys above 128 bytes or with line breaks;
+//! - text that Talos' encoder would damage (see [`EncodeReason::Lossy`]), keys above 128 bytes or with line breaks,
+//!   and keys whose place among the others is not certain (see [`EncodeReason::KeyOrder`]);
 //! - deletions in documents that do not exist, up to Talos 1.13, elements that cannot be chosen exactly, and
 //!   whatever makes Talos crash (see [`MergeReason`]);
 //! - empty patches and JSON patches (RFC 6902);
