@@ -12,7 +12,7 @@ use base64::engine::general_purpose::{GeneralPurpose, PAD, STANDARD};
 
 use crate::scalar::{format_duration, parse_duration};
 use crate::tables::Codec;
-use crate::url::{Url, UrlError};
+use crate::url::{Invalid, Url};
 use crate::value::{Data, Size};
 
 /// The redaction mark that certificate keys take in place of base64.
@@ -71,8 +71,7 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
         },
         Codec::Url => match Url::parse(text) {
             Ok(url) => Ok(Data::Url(Arc::new(url))),
-            Err(UrlError::Invalid(want)) => Err(format!("a URL with {want}").into()),
-            Err(UrlError::Unsupported(what)) => Err(Misfit::Unsupported(format!("a URL {what}"))),
+            Err(Invalid(want)) => Err(format!("a URL with {want}").into()),
         },
         Codec::Base64 { redactable } if *redactable && text == REDACTED => {
             Ok(Data::Bytes(text.as_bytes().into()))

@@ -6,9 +6,7 @@ use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{
-    ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key, shown_key_in,
-};
+use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key_in};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};

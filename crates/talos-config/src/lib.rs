@@ -39,8 +39,7 @@
 //! - tags that change what a value means (`!!int "7"`), and where references are used, every tag but the core's and
 //!   the reference's; merge keys `<<`, and `<<` as a value where Talos takes it for null; keys that are no text;
 //! - unquoted dates in free-form values, and keys of nested free-form mappings that are not read as text;
-//! - URLs whose host is an IPv6 address with a zone, or that begin with `///`; a mapping or a list in the place of
-//!   a text that is decoded by its type;
+//! - a mapping or a list in the place of a text that is decoded by its type;
 //! - text that Talos' encoder would damage (see [`EncodeReason::Lossy`]), keys above 128 bytes or with line breaks,
 //!   and keys whose place among the others is not certain (see [`EncodeReason::KeyOrder`]);
 //! - deletions in documents that do not exist, up to Talos 1.13, elements that cannot be chosen exactly, and
