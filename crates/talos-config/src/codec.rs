@@ -152,16 +152,12 @@ fn percentage(text: &str) -> bool {
     number.filter(decimal).and_then(|t| t.parse::<f64>().ok()).is_some_and(|v| (0.0..=100.0).contains(&v))
 }
 
-fn zone_fits(zone: &str) -> bool {
-    !zone.is_empty() && zone.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
-}
-
 fn addr(text: &str) -> Option<String> {
     match text.split_once('%') {
-        Some((ip, zone)) if zone_fits(zone) => {
+        // Go takes anything for a zone
+        Some((ip, zone)) if !zone.is_empty() => {
             let ip: Ipv6Addr = ip.parse().ok()?;
-            // a mapped address prints its zone in another form
-            ip.to_ipv4_mapped().is_none().then(|| format!("{ip}%{zone}"))
+            Some(format!("{ip}%{zone}"))
         }
         Some(_) => None,
         None => text.parse::<IpAddr>().ok().map(|ip| ip.to_string()),
@@ -293,6 +289,12 @@ mod tests {
         assert_eq!(addr("FD00:0:0::1").as_deref(), Some("fd00::1"));
         assert_eq!(prefix("FD00:0:0::1/64").as_deref(), Some("fd00::1/64"));
         assert_eq!(addr_port("[fd00::1]:0080").as_deref(), Some("[fd00::1]:80"));
+        assert_eq!(addr("FE80::1%eth0:1/a%b").as_deref(), Some("fe80::1%eth0:1/a%b"));
+        assert_eq!(addr("::ffff:1.2.3.4%a").as_deref(), Some("::ffff:1.2.3.4%a"));
+        assert_eq!(addr("fe80::1%"), None);
+        assert_eq!(addr("1.2.3.4%a"), None);
+        assert_eq!(addr_port("[fe80::1%a]b]:80").as_deref(), Some("[fe80::1%a]b]:80"));
+        assert_eq!(prefix("fe80::1%a/64"), None);
         assert_eq!(prefix("10.0.0.1/08"), None);
         assert_eq!(addr("10.0.0.01"), None);
         assert_eq!(hardware_addr("AA:bb:00").as_deref(), Some("aa:bb:00"));
