@@ -10,7 +10,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, PAD, STANDARD};
 
-use crate::scalar::{format_duration, parse_duration};
+use crate::scalar::{Parsed, format_duration, parse_duration, parse_float};
 use crate::tables::Codec;
 use crate::url::{Invalid, Url};
 use crate::value::{Data, Size};
@@ -49,10 +49,7 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
         Codec::Enum { .. } => decode_enum(codec, text),
         Codec::ByteSize => or_zero(byte_size(text), "a size such as 10GiB"),
         Codec::Size if text.is_empty() => Ok(Data::Zero),
-        Codec::Size if text.contains('%') => match percentage(text) {
-            true => Ok(size(Some(text), None)),
-            false => Err("a percentage from 0% to 100%".to_owned().into()),
-        },
+        Codec::Size if text.contains('%') => percentage(text).map(|()| size(Some(text), None)),
         Codec::Size => match byte_size(text) {
             Some(bytes) => Ok(size(None, Some(&bytes))),
             None => Err("a size such as 10GiB or 50%".to_owned().into()),
@@ -108,7 +105,8 @@ fn decode_enum(codec: &Codec, text: &str) -> Decoded {
     if text.is_empty() && *empty {
         return Ok(Data::Zero);
     }
-    let named = texts.iter().position(|t| if *exact { t == text } else { t.eq_ignore_ascii_case(text) });
+    let lower = if *exact { Cow::Borrowed(text) } else { go_lower(text).into() };
+    let named = texts.iter().position(|t| t == text || !*exact && t.eq_ignore_ascii_case(&lower));
     let numbered = || text.parse::<i8>().ok().and_then(|i| usize::try_from(i).ok());
     let found = if *numbers { named.or_else(numbered).filter(|i| *i < texts.len()) } else { named };
     match found {
@@ -125,7 +123,7 @@ pub(crate) fn humanize(text: &str) -> Option<u64> {
     let number = text[..end].replace(',', "");
     // Go and Rust agree on plain decimals; Rust refuses what is no number
     let number: f64 = number.parse().ok()?;
-    let unit = text[end..].trim().to_lowercase();
+    let unit = go_lower(text[end..].trim());
     let power = |prefix: &str| "kmgtpe".find(prefix).filter(|_| prefix.len() == 1).map(|i| i as i32 + 1);
     let factor = match unit.as_str() {
         "" | "b" => 1.0,
@@ -146,10 +144,34 @@ fn byte_size(text: &str) -> Option<String> {
     humanize(text.strip_prefix('-').unwrap_or(text)).map(|_| text.to_owned())
 }
 
-fn percentage(text: &str) -> bool {
+/// Whether a text with a '%' is a percentage, of any sign.
+fn percentage(text: &str) -> Result<(), Misfit> {
     let number = text.strip_suffix('%').map(|t| t.strip_prefix('-').unwrap_or(t));
-    let decimal = |t: &&str| t.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    number.filter(decimal).and_then(|t| t.parse::<f64>().ok()).is_some_and(|v| (0.0..=100.0).contains(&v))
+    match number.and_then(parse_float) {
+        Some(Parsed::Number(value)) if value.is_nan() || (0.0..=100.0).contains(&value) => Ok(()),
+        Some(Parsed::Hexadecimal) => {
+            Err(Misfit::Unsupported("a percentage in hexadecimal digits".to_owned()))
+        }
+        _ => Err("a percentage from 0% to 100%".to_owned().into()),
+    }
+}
+
+/// Whether a percentage with a sign may be none below zero: minus nothing.
+pub(crate) fn is_negative_zero(text: &str) -> bool {
+    match text.strip_suffix('%').and_then(parse_float) {
+        Some(Parsed::Number(value)) => value == 0.0,
+        Some(Parsed::Hexadecimal) => true,
+        None => false,
+    }
+}
+
+/// Go's `strings.ToLower`: character by character.
+fn go_lower(text: &str) -> String {
+    let lower = |c: char| match c {
+        '\u{130}' => 'i',
+        c => c.to_lowercase().next().unwrap_or(c),
+    };
+    text.chars().map(lower).collect()
 }
 
 fn addr(text: &str) -> Option<String> {
@@ -205,6 +227,16 @@ fn disk_matcher(text: &str) -> Option<String> {
     let text = text.trim();
     let size = [">=", "<=", "==", ">", "<"].iter().find_map(|op| text.strip_prefix(op)).unwrap_or(text);
     humanize(size.trim_start()).map(|_| text.to_owned())
+}
+
+/// The text that stands in base64 under the tag `!!binary`.
+pub(crate) fn binary_text(text: &str) -> Result<String, Misfit> {
+    let Data::Bytes(bytes) = decode_text(&Codec::Base64 { redactable: false }, text)? else {
+        return Err(String::new().into());
+    };
+    // some minors keep the bytes
+    let beyond = |_| Misfit::Unsupported("text in base64 that is no UTF-8".to_owned());
+    String::from_utf8(bytes.to_vec()).map_err(beyond)
 }
 
 /// A port or a range of ports: `port` is the scalar as a number, if it is one.
@@ -276,6 +308,8 @@ mod tests {
         assert_eq!(humanize("10GiB"), Some(10 << 30));
         assert_eq!(humanize("1,000 kB"), Some(1_000_000));
         assert_eq!(humanize("2.0"), Some(2));
+        assert_eq!(humanize("10 G\u{130}B"), Some(10 << 30));
+        assert_eq!(humanize("10 \u{212a}B"), Some(10_000));
         for bad in ["1e9", "0x10", "1_000", "", "GB", "1 xb", "20000000PB"] {
             assert_eq!(humanize(bad), None, "{bad}");
         }

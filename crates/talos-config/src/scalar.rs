@@ -106,7 +106,7 @@ fn yaml_float(text: &str) -> bool {
     mantissa_fits && exponent_fits
 }
 
-/// Go's `ParseFloat` for texts that begin with a point; `_` may stand between digits.
+/// Go's `ParseFloat` for decimal digits; `_` may stand between them.
 fn go_float(text: &str) -> Option<f64> {
     let bytes = text.as_bytes();
     for (i, b) in bytes.iter().enumerate() {
@@ -119,6 +119,25 @@ fn go_float(text: &str) -> Option<f64> {
     }
     let clean = text.replace('_', "");
     if yaml_float(&clean) { clean.parse().ok().filter(|f: &f64| f.is_finite()) } else { None }
+}
+
+/// A number as Go's `ParseFloat` reads it.
+pub(crate) enum Parsed {
+    Number(f64),
+    /// Hexadecimal digits, as `0x1p3`.
+    Hexadecimal,
+}
+
+/// Go's `ParseFloat`.
+pub(crate) fn parse_float(text: &str) -> Option<Parsed> {
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if text.eq_ignore_ascii_case("nan") {
+        return Some(Parsed::Number(f64::NAN));
+    }
+    if rest.starts_with("0x") || rest.starts_with("0X") {
+        return Some(Parsed::Hexadecimal);
+    }
+    go_float(text).map(Parsed::Number)
 }
 
 /// Whether go-yaml takes a plain text for a time: `2006-1-2`, with `T15:4:5.9Z07:00` or ` 15:4:5.9`.
