@@ -3,10 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
+use crate::codec::binary_text;
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key};
+use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, no_duplicates, origin};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
@@ -118,10 +119,7 @@ impl Loader<'_> {
             let found = if self.is_opaque(root) { "reference" } else { root.kind_name() };
             return Err(ConfigError::NotAMapping { pos: root.pos, found });
         }
-        if let Some(key) = root.duplicate_key() {
-            let shown = shown_key(key.text().unwrap_or_default());
-            return Err(ConfigError::DuplicateKey { pos: key.pos, key: shown });
-        }
+        no_duplicates(root)?;
         let kind = self.kind(root, pos)?;
         self.check_duplicate(root, pos)?;
         let info = &self.tables.0.kinds[kind];
@@ -156,7 +154,13 @@ impl Loader<'_> {
         }
         match &node.resolved().kind {
             NodeKind::Scalar { .. } if node.is_null() => Ok(None),
-            NodeKind::Scalar { text, .. } => Ok(Some(text.clone())),
+            NodeKind::Scalar { text, .. } => match node.resolved().tag.as_deref() {
+                Some("tag:yaml.org,2002:binary") => binary_text(text).map(Some).map_err(|_| {
+                    let expected = "UTF-8 text in base64".to_owned();
+                    ConfigError::Value { pos: node.pos, path: format!("/{key}"), expected }
+                }),
+                _ => Ok(Some(text.clone())),
+            },
             _ => Err(ConfigError::WrongType {
                 pos: node.pos,
                 path: format!("/{key}"),
@@ -474,10 +478,12 @@ impl Config {
             let (reason, path) = match d {
                 Damage::Lossy(path) => (EncodeReason::Lossy, path),
                 Damage::Key(path) => (EncodeReason::Key, path),
+                Damage::KeyOrder(path) => (EncodeReason::KeyOrder, path),
                 Damage::Unknown(path) => (EncodeReason::Unknown, path),
             };
             let origin = self.written_at(doc, &path);
-            EncodeError { document: doc.id(&self.tables).to_string(), path: pointer(&path), origin, reason }
+            let path = pointer(&reason.shown_path(path));
+            EncodeError { document: doc.id(&self.tables).to_string(), path, origin, reason }
         };
         let start = out.len();
         let shape = doc.shape(&self.tables);

@@ -6,7 +6,7 @@ mod merge_keys;
 use std::sync::Arc;
 
 use crate::codec::{self, Misfit};
-use crate::error::{ConfigError, shown_key};
+use crate::error::{ConfigError, HIDDEN_KEY, is_remnant, shown_key};
 use crate::nearest::nearest;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::scalar::{Plain, old_bool, resolve};
@@ -188,7 +188,7 @@ impl<'a> Decoder<'a> {
                     add_rest(slot, name, decoded, self.origin(node));
                 }
             } else {
-                return Err(self.unknown_key(key, name, s));
+                return Err(self.unknown_key(key, name, value, s));
             }
         }
         Ok(Data::Struct(Arc::new(fields)))
@@ -201,19 +201,24 @@ impl<'a> Decoder<'a> {
         Ok(decoded)
     }
 
-    fn unknown_key(&self, key: &Node, name: &str, s: &Struct) -> ConfigError {
+    fn unknown_key(&self, key: &Node, name: &str, value: &Node, s: &Struct) -> ConfigError {
+        let near = nearest(name, s.keys.names());
+        let remnant = near.is_none() && is_remnant(value);
+        let shown = if remnant { HIDDEN_KEY.to_owned() } else { shown_key(name) };
         if let Some(alias) = self.alias {
             // Talos looks for unknown keys only where they are written
-            let way_out =
-                format!("write the value out without {:?}, which Talos drops there", shown_key(name));
+            let way_out = format!("write the value out without {shown:?}, which Talos drops there");
             return self.not_handled(alias, "an alias of a mapping with unknown keys", &way_out);
         }
-        let hint = match nearest(name, s.keys.names()) {
+        let hint = match near {
             Some(k) => format!("; did you mean {k:?}?"),
+            None if remnant => {
+                "; it has no value, so it may be part of one and is not shown: within braces, a text with a comma needs quotes".to_owned()
+            }
             None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
         };
         let path = if self.path.is_empty() { "The document".to_owned() } else { pointer_of(&self.path) };
-        ConfigError::UnknownKey { pos: key.pos, path, key: shown_key(name), hint }
+        ConfigError::UnknownKey { pos: key.pos, path, key: shown, hint }
     }
 
     fn entries<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n [(Node, Node)]> {
@@ -244,9 +249,17 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// What minors disagree about wherever it stands.
+    fn merge_key(&self, node: &Node) -> Option<ConfigError> {
+        if node.tag.as_deref() == Some("tag:yaml.org,2002:merge") {
+            return Some(self.not_handled(node.pos, "a tag", "remove the tag"));
+        }
+        is_merge_key(node).then(|| self.not_handled(node.pos, "an unquoted '<<'", "quote it"))
+    }
+
     fn wrong(&self, node: &Node, expected: &str) -> ConfigError {
-        if is_merge_key(node) {
-            return self.not_handled(node.pos, "an unquoted '<<'", "quote it");
+        if let Some(error) = self.merge_key(node) {
+            return error;
         }
         ConfigError::WrongType {
             pos: node.pos,
@@ -410,14 +423,8 @@ impl<'a> Decoder<'a> {
 
     fn text(&self, node: &Node) -> Result<Data> {
         if node.tag.as_deref() == Some("tag:yaml.org,2002:binary") {
-            let bytes = match codec::decode_text(
-                &Codec::Base64 { redactable: false },
-                node.text().unwrap_or_default(),
-            ) {
-                Ok(Data::Bytes(bytes)) => std::str::from_utf8(&bytes).ok().map(Arc::from),
-                _ => None,
-            };
-            return bytes.map(Data::Text).ok_or_else(|| self.misfit(node, "UTF-8 text in base64"));
+            let text = codec::binary_text(node.text().unwrap_or_default());
+            return text.map(|t| Data::Text(t.into())).map_err(|misfit| self.unfit(node, misfit));
         }
         Ok(Data::Text(self.string(node, "text")?.into()))
     }
@@ -430,8 +437,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn misfit(&self, node: &Node, expected: &str) -> ConfigError {
-        if is_merge_key(node) {
-            return self.not_handled(node.pos, "an unquoted '<<'", "quote it");
+        if let Some(error) = self.merge_key(node) {
+            return error;
         }
         ConfigError::Value { pos: node.pos, path: self.here(), expected: expected.to_owned() }
     }
@@ -440,6 +447,7 @@ impl<'a> Decoder<'a> {
         let found = match self.scalar(node).map_err(|e| self.or_wrong(e, node, "true or false"))? {
             Scalar::Plain(Plain::Bool(b), _) => Some(b),
             Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => old_bool(text),
+            Scalar::Foreign(_) => return Err(self.not_handled(node.pos, "a tag", "remove the tag")),
             _ => None,
         };
         found.map(Data::Bool).ok_or_else(|| self.misfit(node, "true or false, without quotes"))
@@ -464,7 +472,7 @@ impl<'a> Decoder<'a> {
             false => 0..=(1i128 << bits) - 1,
         };
         let found = self.whole(node).map_err(|e| self.or_wrong(e, node, "a whole number"))?;
-        if bits == 64 && found.is_some_and(|i| !range.contains(&i)) && self.wraps(node, range.end() + 1) {
+        if bits == 64 && !found.is_some_and(|i| range.contains(&i)) && self.wraps(node, range.end() + 1) {
             let what = "a number that becomes another one, which depends on the processor,";
             return Err(self.not_handled(node.pos, what, "write a whole number that fits"));
         }
@@ -501,9 +509,14 @@ impl<'a> Decoder<'a> {
                 Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => {
                     codec::duration(text).map_err(|misfit| self.unfit(node, misfit))
                 }
+                Scalar::Foreign(_) => Err(self.not_handled(node.pos, "a tag", "remove the tag")),
                 _ => Err(self.misfit(node, "a duration such as 30s or 1h30m")),
             },
             Codec::ArgValue => match &node.kind {
+                NodeKind::Sequence(_) if !self.tables.0.switches.list_args && self.alias.is_some() => {
+                    let what = "an alias of a list, which this minor takes nowhere else,";
+                    Err(self.not_handled(node.pos, what, "write one text"))
+                }
                 NodeKind::Sequence(_) if !self.tables.0.switches.list_args => {
                     Err(self.wrong(node, "text; this minor takes no lists here"))
                 }
@@ -537,7 +550,7 @@ impl<'a> Decoder<'a> {
             _ => {
                 let text = self.raw(node, "a scalar")?;
                 let signed = matches!(codec, Codec::ByteSize | Codec::Size) && text.starts_with('-');
-                if signed && !self.tables.0.switches.signed_sizes {
+                if signed && !self.tables.0.switches.signed_sizes && !codec::is_negative_zero(text) {
                     return Err(self.misfit(node, "a size without a sign"));
                 }
                 codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))

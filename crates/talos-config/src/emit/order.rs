@@ -22,17 +22,15 @@ pub(crate) fn key_order(a: &str, b: &str) -> Ordering {
         }
     }
     let digits_before = || before.chars().rev().take_while(char::is_ascii_digit);
-    let seed = u128::from((x == '0' || y == '0') && digits_before().any(|c| c != '0'));
+    let seed = i64::from((x == '0' || y == '0') && digits_before().any(|c| c != '0'));
     number(a.chars().peekable(), seed).cmp(&number(b.chars().peekable(), seed)).then(x.cmp(&y))
 }
 
-/// The number that a text begins with, and how many digits it has.
-fn number(mut text: Peekable<Chars<'_>>, seed: u128) -> (u128, usize) {
+/// The number that a text begins with, and how many digits it has. Go lets it overflow.
+fn number(mut text: Peekable<Chars<'_>>, seed: i64) -> (i64, usize) {
     let (mut value, mut length) = (seed, 0);
     while let Some(digit) = text.peek().and_then(|c| c.to_digit(10)) {
-        if length < 30 {
-            value = value * 10 + u128::from(digit);
-        }
+        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
         length += 1;
         text.next();
     }
@@ -61,17 +59,45 @@ fn is_plain_letter(c: char) -> bool {
         | '\u{4e00}'..='\u{9fa5}' | '\u{ac00}'..='\u{d7a3}')
 }
 
-/// The entries of a map in the order in which go-yaml prints them. Nothing if Go's own order is not certain:
-/// runs of 19 digits and more overflow there, and of some characters it is not known whether they are letters.
-pub(crate) fn sorted(entries: &Entries) -> Option<Vec<(&str, &Val)>> {
+/// So many keys are compared each with each, not more.
+const MOST_BY_RANK: usize = 500;
+
+/// The entries of a map in the order in which go-yaml prints them. A key if Go's own order is not certain: where
+/// runs of 19 digits and more overflow, its order may go in a circle, and of some characters it is not known here
+/// whether they are letters.
+pub(crate) fn sorted(entries: &Entries) -> Result<Vec<(&str, &Val)>, &str> {
     let mut sorted: Vec<(&str, &Val)> = entries.iter().map(|(key, val)| (&**key, val)).collect();
-    let long = |key: &str| key.len() >= 19 && key.split(|c: char| !c.is_ascii_digit()).any(|r| r.len() >= 19);
+    if sorted.len() < 2 {
+        return Ok(sorted);
+    }
     let odd = |key: &str| !key.is_ascii() && !key.chars().all(is_certain);
-    if sorted.len() > 1 && sorted.iter().any(|(key, _)| long(key) || odd(key)) {
+    if let Some((key, _)) = sorted.iter().find(|(key, _)| odd(key)) {
+        return Err(key);
+    }
+    let long = |key: &str| key.len() >= 19 && key.split(|c: char| !c.is_ascii_digit()).any(|r| r.len() >= 19);
+    match sorted.iter().find(|(key, _)| long(key)) {
+        Some((key, _)) => ranked(&sorted).ok_or(key),
+        None => {
+            sorted.sort_by(|a, b| key_order(a.0, b.0));
+            Ok(sorted)
+        }
+    }
+}
+
+/// The entries by how many others come before each; nothing if their order goes in a circle: then two come behind as
+/// many.
+fn ranked<'e>(entries: &[(&'e str, &'e Val)]) -> Option<Vec<(&'e str, &'e Val)>> {
+    let mut places = vec![None; entries.len()];
+    if entries.len() > MOST_BY_RANK {
         return None;
     }
-    sorted.sort_by(|a, b| key_order(a.0, b.0));
-    Some(sorted)
+    for (key, val) in entries {
+        let rank = entries.iter().filter(|(other, _)| key_order(other, key) == Ordering::Less).count();
+        if places[rank].replace((*key, *val)).is_some() {
+            return None;
+        }
+    }
+    places.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -83,5 +109,22 @@ mod tests {
         let mut keys = vec!["b", "a10", "a2", "a", "A", "a.b", "1", "10", "2", "a-1"];
         keys.sort_by(|a, b| key_order(a, b));
         assert_eq!(keys, ["1", "2", "10", "A", "a", "a-1", "a.b", "a2", "a10", "b"]);
+    }
+
+    #[test]
+    fn long_numbers_overflow_and_circles_are_found() {
+        use std::sync::Arc;
+        let order = |keys: &[&str]| {
+            let entries: Entries = keys.iter().map(|k| (Arc::from(*k), Val::default())).collect();
+            let keys = sorted(&entries).map(|s| s.iter().map(|e| e.0.to_owned()).collect::<Vec<_>>());
+            keys.map_err(str::to_owned)
+        };
+        let (large, more) = ("9223372036854775807", "9223372036854775808");
+        assert_eq!(order(&["a", large, "1"]).unwrap(), ["1", large, "a"]);
+        // 2^63 is negative in Go
+        assert_eq!(order(&["7", "x9223372036854775808", "x1"]).unwrap(), ["7", "x9223372036854775808", "x1"]);
+        // beside each other only their last digits differ, beside 8 one of them is negative
+        assert_eq!(order(&[large, more, "8"]).unwrap_err(), large);
+        assert_eq!(order(&["a", "a\u{b2}"]).unwrap_err(), "a\u{b2}");
     }
 }
