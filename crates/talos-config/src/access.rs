@@ -6,7 +6,7 @@ use crate::codec::text_of;
 use crate::config::{Config, Doc, text_node};
 use crate::decode::{Decoder, trim_manifests};
 use crate::encode::scalar_text;
-use crate::error::{ConfigError, ResolveError, shown_key};
+use crate::error::{ConfigError, ResolveError, no_duplicates};
 use crate::node::{Node, Style};
 use crate::path::{DocumentId, DocumentRef, Path, one_line, pointer};
 use crate::tables::{Body, Codec, Shape, Tables};
@@ -369,10 +369,7 @@ fn decode_resolved(
     };
     let mut decoder = Decoder::new(tables, source, None);
     decoder.path = path.iter().map(|segment| Step::Key(segment)).collect();
-    if let Some(key) = node.duplicate_key() {
-        let shown = shown_key(key.text().unwrap_or_default());
-        return Err(ConfigError::DuplicateKey { pos: key.pos, key: shown });
-    }
+    no_duplicates(&node)?;
     Ok(decoder.value(shape, &node)?.data)
 }
 

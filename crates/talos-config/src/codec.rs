@@ -7,15 +7,20 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, PAD, STANDARD};
 
-use crate::scalar::{format_duration, parse_duration};
+use crate::scalar::{Parsed, format_duration, parse_duration, parse_float};
 use crate::tables::Codec;
-use crate::url::{Url, UrlError};
+use crate::url::{Invalid, Url};
 use crate::value::{Data, Size};
 
 /// The redaction mark that certificate keys take in place of base64.
 pub(crate) const REDACTED: &str = "******";
+
+/// Go takes no notice of the bits that the last sign of base64 has too many.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, PAD.with_decode_allow_trailing_bits(true));
 
 /// Why a text does not fit.
 pub(crate) enum Misfit {
@@ -44,10 +49,7 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
         Codec::Enum { .. } => decode_enum(codec, text),
         Codec::ByteSize => or_zero(byte_size(text), "a size such as 10GiB"),
         Codec::Size if text.is_empty() => Ok(Data::Zero),
-        Codec::Size if text.contains('%') => match percentage(text) {
-            true => Ok(size(Some(text), None)),
-            false => Err("a percentage from 0% to 100%".to_owned().into()),
-        },
+        Codec::Size if text.contains('%') => percentage(text).map(|()| size(Some(text), None)),
         Codec::Size => match byte_size(text) {
             Some(bytes) => Ok(size(None, Some(&bytes))),
             None => Err("a size such as 10GiB or 50%".to_owned().into()),
@@ -58,14 +60,15 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
             or_zero(addr_port(text), "an IP address with a port, as 10.0.0.1:80 or [fd00::1]:80")
         }
         Codec::Prefix => or_zero(prefix(text), "a prefix such as 10.0.0.0/8"),
-        Codec::HardwareAddr if !text.is_empty() && text.bytes().all(|b| b == b':') => {
-            Err(Misfit::Unsupported("a hardware address without digits".to_owned()))
-        }
-        Codec::HardwareAddr => or_zero(hardware_addr(text), "a hardware address such as 02:00:00:00:00:01"),
+        Codec::HardwareAddr => match hardware_addr(text) {
+            // an address of no bytes is set all the same: it erases another one
+            Some(address) if address.is_empty() => Ok(Data::Bytes(Arc::new([]))),
+            Some(address) => Ok(Data::Text(address.into())),
+            None => Err("a hardware address such as 02:00:00:00:00:01".to_owned().into()),
+        },
         Codec::Url => match Url::parse(text) {
             Ok(url) => Ok(Data::Url(Arc::new(url))),
-            Err(UrlError::Invalid(want)) => Err(format!("a URL with {want}").into()),
-            Err(UrlError::Unsupported(what)) => Err(Misfit::Unsupported(format!("a URL {what}"))),
+            Err(Invalid(want)) => Err(format!("a URL with {want}").into()),
         },
         Codec::Base64 { redactable } if *redactable && text == REDACTED => {
             Ok(Data::Bytes(text.as_bytes().into()))
@@ -74,7 +77,7 @@ pub(crate) fn decode_text(codec: &Codec, text: &str) -> Decoded {
             let breaks = ['\r', '\n'];
             let clean =
                 if text.contains(breaks) { text.replace(breaks, "").into() } else { Cow::Borrowed(text) };
-            STANDARD
+            LENIENT
                 .decode(clean.as_ref())
                 .map(|bytes| Data::Bytes(bytes.into()))
                 .map_err(|_| "base64 with padding, as `base64 -w0` prints".to_owned().into())
@@ -96,11 +99,16 @@ fn size(percent: Option<&str>, bytes: Option<&str>) -> Data {
 }
 
 fn decode_enum(codec: &Codec, text: &str) -> Decoded {
-    let Codec::Enum { texts, zero_is, exact, empty, .. } = codec else { return Err(String::new().into()) };
+    let Codec::Enum { texts, zero_is, exact, numbers, empty, .. } = codec else {
+        return Err(String::new().into());
+    };
     if text.is_empty() && *empty {
         return Ok(Data::Zero);
     }
-    let found = texts.iter().position(|t| if *exact { t == text } else { t.eq_ignore_ascii_case(text) });
+    let lower = if *exact { Cow::Borrowed(text) } else { go_lower(text).into() };
+    let named = texts.iter().position(|t| t == text || !*exact && t.eq_ignore_ascii_case(&lower));
+    let numbered = || text.parse::<i8>().ok().and_then(|i| usize::try_from(i).ok());
+    let found = if *numbers { named.or_else(numbered).filter(|i| *i < texts.len()) } else { named };
     match found {
         Some(i) if Some(i) == *zero_is => Ok(Data::Zero),
         Some(i) => Ok(Data::Text(texts[i].as_str().into())),
@@ -115,7 +123,7 @@ pub(crate) fn humanize(text: &str) -> Option<u64> {
     let number = text[..end].replace(',', "");
     // Go and Rust agree on plain decimals; Rust refuses what is no number
     let number: f64 = number.parse().ok()?;
-    let unit = text[end..].trim().to_lowercase();
+    let unit = go_lower(text[end..].trim());
     let power = |prefix: &str| "kmgtpe".find(prefix).filter(|_| prefix.len() == 1).map(|i| i as i32 + 1);
     let factor = match unit.as_str() {
         "" | "b" => 1.0,
@@ -136,22 +144,42 @@ fn byte_size(text: &str) -> Option<String> {
     humanize(text.strip_prefix('-').unwrap_or(text)).map(|_| text.to_owned())
 }
 
-fn percentage(text: &str) -> bool {
+/// Whether a text with a '%' is a percentage, of any sign.
+fn percentage(text: &str) -> Result<(), Misfit> {
     let number = text.strip_suffix('%').map(|t| t.strip_prefix('-').unwrap_or(t));
-    let decimal = |t: &&str| t.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    number.filter(decimal).and_then(|t| t.parse::<f64>().ok()).is_some_and(|v| (0.0..=100.0).contains(&v))
+    match number.and_then(parse_float) {
+        Some(Parsed::Number(value)) if value.is_nan() || (0.0..=100.0).contains(&value) => Ok(()),
+        Some(Parsed::Hexadecimal) => {
+            Err(Misfit::Unsupported("a percentage in hexadecimal digits".to_owned()))
+        }
+        _ => Err("a percentage from 0% to 100%".to_owned().into()),
+    }
 }
 
-fn zone_fits(zone: &str) -> bool {
-    !zone.is_empty() && zone.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+/// Whether a percentage with a sign may be none below zero: minus nothing.
+pub(crate) fn is_negative_zero(text: &str) -> bool {
+    match text.strip_suffix('%').and_then(parse_float) {
+        Some(Parsed::Number(value)) => value == 0.0,
+        Some(Parsed::Hexadecimal) => true,
+        None => false,
+    }
+}
+
+/// Go's `strings.ToLower`: character by character.
+fn go_lower(text: &str) -> String {
+    let lower = |c: char| match c {
+        '\u{130}' => 'i',
+        c => c.to_lowercase().next().unwrap_or(c),
+    };
+    text.chars().map(lower).collect()
 }
 
 fn addr(text: &str) -> Option<String> {
     match text.split_once('%') {
-        Some((ip, zone)) if zone_fits(zone) => {
+        // Go takes anything for a zone
+        Some((ip, zone)) if !zone.is_empty() => {
             let ip: Ipv6Addr = ip.parse().ok()?;
-            // a mapped address prints its zone in another form
-            ip.to_ipv4_mapped().is_none().then(|| format!("{ip}%{zone}"))
+            Some(format!("{ip}%{zone}"))
         }
         Some(_) => None,
         None => text.parse::<IpAddr>().ok().map(|ip| ip.to_string()),
@@ -199,6 +227,16 @@ fn disk_matcher(text: &str) -> Option<String> {
     let text = text.trim();
     let size = [">=", "<=", "==", ">", "<"].iter().find_map(|op| text.strip_prefix(op)).unwrap_or(text);
     humanize(size.trim_start()).map(|_| text.to_owned())
+}
+
+/// The text that stands in base64 under the tag `!!binary`.
+pub(crate) fn binary_text(text: &str) -> Result<String, Misfit> {
+    let Data::Bytes(bytes) = decode_text(&Codec::Base64 { redactable: false }, text)? else {
+        return Err(String::new().into());
+    };
+    // some minors keep the bytes
+    let beyond = |_| Misfit::Unsupported("text in base64 that is no UTF-8".to_owned());
+    String::from_utf8(bytes.to_vec()).map_err(beyond)
 }
 
 /// A port or a range of ports: `port` is the scalar as a number, if it is one.
@@ -270,6 +308,8 @@ mod tests {
         assert_eq!(humanize("10GiB"), Some(10 << 30));
         assert_eq!(humanize("1,000 kB"), Some(1_000_000));
         assert_eq!(humanize("2.0"), Some(2));
+        assert_eq!(humanize("10 G\u{130}B"), Some(10 << 30));
+        assert_eq!(humanize("10 \u{212a}B"), Some(10_000));
         for bad in ["1e9", "0x10", "1_000", "", "GB", "1 xb", "20000000PB"] {
             assert_eq!(humanize(bad), None, "{bad}");
         }
@@ -283,6 +323,12 @@ mod tests {
         assert_eq!(addr("FD00:0:0::1").as_deref(), Some("fd00::1"));
         assert_eq!(prefix("FD00:0:0::1/64").as_deref(), Some("fd00::1/64"));
         assert_eq!(addr_port("[fd00::1]:0080").as_deref(), Some("[fd00::1]:80"));
+        assert_eq!(addr("FE80::1%eth0:1/a%b").as_deref(), Some("fe80::1%eth0:1/a%b"));
+        assert_eq!(addr("::ffff:1.2.3.4%a").as_deref(), Some("::ffff:1.2.3.4%a"));
+        assert_eq!(addr("fe80::1%"), None);
+        assert_eq!(addr("1.2.3.4%a"), None);
+        assert_eq!(addr_port("[fe80::1%a]b]:80").as_deref(), Some("[fe80::1%a]b]:80"));
+        assert_eq!(prefix("fe80::1%a/64"), None);
         assert_eq!(prefix("10.0.0.1/08"), None);
         assert_eq!(addr("10.0.0.01"), None);
         assert_eq!(hardware_addr("AA:bb:00").as_deref(), Some("aa:bb:00"));

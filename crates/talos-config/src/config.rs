@@ -3,14 +3,17 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::access::{Leaf, at, leaf, leaves_of};
+use crate::codec::binary_text;
 use crate::decode::Decoder;
-use crate::delete::{self, Deletions, Selector};
+use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, origin, shown_key};
+use crate::error::{
+    ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, no_duplicates, origin, shown_key,
+};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
-use crate::tables::{MissingDelete, PatchOrder, Shape, Tables};
+use crate::tables::{PatchOrder, Shape, Tables};
 use crate::value::{Data, Origin, SourceId, Val};
 use crate::walk::visit_written;
 use crate::yaml::{Limits, YamlDocument, read_stream};
@@ -53,7 +56,7 @@ pub struct Patch {
 }
 
 #[derive(Clone)]
-enum Step {
+pub(crate) enum Step {
     Delete(Selector, SourceId),
     Merge(Doc),
 }
@@ -85,12 +88,12 @@ impl Doc {
         DocumentId { api, kind, name: self.name.clone() }
     }
 
-    fn api<'t>(&self, tables: &'t Tables) -> &'t str {
+    pub fn api<'t>(&self, tables: &'t Tables) -> &'t str {
         let kind = &tables.0.kinds[self.kind];
         if kind.kind == LEGACY { "" } else { &kind.api }
     }
 
-    fn identity(&self) -> (usize, Option<String>) {
+    pub fn identity(&self) -> (usize, Option<String>) {
         (self.kind, self.name.clone())
     }
 
@@ -119,10 +122,7 @@ impl Loader<'_> {
             let found = if self.is_opaque(root) { "reference" } else { root.kind_name() };
             return Err(ConfigError::NotAMapping { pos: root.pos, found });
         }
-        if let Some(key) = root.duplicate_key() {
-            let shown = shown_key(key.text().unwrap_or_default());
-            return Err(ConfigError::DuplicateKey { pos: key.pos, key: shown });
-        }
+        no_duplicates(root)?;
         let kind = self.kind(root, pos)?;
         self.check_duplicate(root, pos)?;
         let info = &self.tables.0.kinds[kind];
@@ -147,14 +147,23 @@ impl Loader<'_> {
 
     /// The text of an identifying field, which must be plain to see.
     fn identity(&self, root: &Node, key: &str) -> Result<Option<String>, ConfigError> {
-        let Some(node) = root.get(key) else { return Ok(None) };
+        root.get(key).map_or(Ok(None), |node| self.identity_text(node, key))
+    }
+
+    fn identity_text(&self, node: &Node, key: &str) -> Result<Option<String>, ConfigError> {
         if self.is_opaque(node.resolved()) {
             let what = "an identity".to_owned();
             return Err(ConfigError::OpaquePlace { pos: node.pos, path: format!("/{key}"), what });
         }
         match &node.resolved().kind {
             NodeKind::Scalar { .. } if node.is_null() => Ok(None),
-            NodeKind::Scalar { text, .. } => Ok(Some(text.clone())),
+            NodeKind::Scalar { text, .. } => match node.resolved().tag.as_deref() {
+                Some("tag:yaml.org,2002:binary") => binary_text(text).map(Some).map_err(|_| {
+                    let expected = "UTF-8 text in base64".to_owned();
+                    ConfigError::Value { pos: node.pos, path: format!("/{key}"), expected }
+                }),
+                _ => Ok(Some(text.clone())),
+            },
             _ => Err(ConfigError::WrongType {
                 pos: node.pos,
                 path: format!("/{key}"),
@@ -165,20 +174,64 @@ impl Loader<'_> {
     }
 
     fn kind(&self, root: &Node, pos: Pos) -> Result<usize, ConfigError> {
-        let kind = self.identity(root, "kind")?.unwrap_or_default();
-        let legacy = ["machine", "cluster", "debug", "persist"].iter().any(|k| root.get(k).is_some());
-        let api = self.identity(root, "apiVersion")?.unwrap_or_default();
-        // go-yaml sees the last of apiVersion and the legacy keys; a mix of both is refused as unknown keys anyway
-        let version = if legacy { LEGACY.to_owned() } else { api };
+        let mut mistaken = None;
+        self.header(root, &mut mistaken)
+            .and_then(|(kind, version)| self.kind_of(root, kind, &version, pos))
+            .map_err(|error| match mistaken {
+                Some((pos, word)) => ConfigError::HeaderWord { pos, word },
+                None => error,
+            })
+    }
+
+    /// The kind of a document and its version, as Talos finds them: it goes through keys and values alike, and takes
+    /// what comes next for the value. `mistaken`: the first value that is taken for a key.
+    fn header(
+        &self,
+        root: &Node,
+        mistaken: &mut Option<(Pos, &'static str)>,
+    ) -> Result<(String, String), ConfigError> {
+        let (mut kind, mut version) = (String::new(), String::new());
+        let entries = root.entries().unwrap_or_default();
+        let nodes: Vec<&Node> = entries.iter().flat_map(|(key, value)| [key, value]).collect();
+        for (i, node) in nodes.iter().enumerate() {
+            let (known, word) = match node.own_text() {
+                "kind" => (&mut kind, "kind"),
+                "apiVersion" => (&mut version, "apiVersion"),
+                "machine" | "cluster" | "debug" | "persist" => {
+                    version = LEGACY.to_owned();
+                    continue;
+                }
+                _ => continue,
+            };
+            if i % 2 == 1 {
+                mistaken.get_or_insert((node.pos, word));
+            }
+            // Talos crashes where nothing comes next
+            let Some(next) = nodes.get(i + 1) else { return Err(ConfigError::MissingKind { pos: node.pos }) };
+            // a null changes nothing
+            if let Some(text) = self.identity_text(next, word)? {
+                *known = text;
+            }
+        }
+        let written = self.identity(root, "apiVersion")?;
+        if !kind.is_empty() && version == LEGACY && written.as_deref() != Some(LEGACY) {
+            let what = "a document whose version is none of its own, but a value".to_owned();
+            let way_out = "write 'apiVersion: v1alpha1'".to_owned();
+            return Err(ConfigError::NotHandled { pos: root.pos, path: "its top".to_owned(), what, way_out });
+        }
+        Ok((kind, version))
+    }
+
+    fn kind_of(&self, root: &Node, kind: String, version: &str, pos: Pos) -> Result<usize, ConfigError> {
         let unknown = |kind: &str| ConfigError::UnknownKind {
             pos,
             kind: kind.to_owned(),
             minor: self.tables.minor().to_owned(),
         };
-        if kind.is_empty() && !legacy {
-            misspelt(root, "kind")?;
-        }
         if kind.is_empty() {
+            if !["machine", "cluster", "debug", "persist"].iter().any(|k| root.get(k).is_some()) {
+                misspelt(root, "kind")?;
+            }
             return match version == LEGACY {
                 true => self.tables.kind(LEGACY).map(|(i, _)| i).ok_or_else(|| unknown(LEGACY)),
                 false => Err(ConfigError::MissingKind { pos }),
@@ -196,7 +249,7 @@ impl Loader<'_> {
 
     /// Talos compares apiVersion, kind and `name` as they are written, whether or not the kind has a name.
     fn check_duplicate(&mut self, root: &Node, pos: Pos) -> Result<(), ConfigError> {
-        let text = |key: &str| root.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        let text = |key: &str| root.own_text_of(key).to_owned();
         let kind = Some(text("kind")).filter(|k| !k.is_empty()).unwrap_or_else(|| LEGACY.to_owned());
         let id = (text("apiVersion"), kind, text("name"));
         let Some(seen) = &mut self.seen else { return Ok(()) };
@@ -385,66 +438,6 @@ impl Config {
         Ok(())
     }
 
-    /// Applies the first deletion, and those behind it that can be done together with it; says how many. `appended` are
-    /// documents that the same patch added where Talos does not see them yet.
-    fn delete(&mut self, steps: &[Step], appended: &[(usize, Option<String>)]) -> Result<usize, MergeError> {
-        let [Step::Delete(selector, source), ..] = steps else { return Ok(0) };
-        let fail = |selector: &Selector, source, reason| MergeError {
-            document: match &selector.name {
-                Some(name) => format!("{}/{name}", selector.kind),
-                None => selector.kind.clone(),
-            },
-            path: pointer(&selector.path),
-            origin: Some(origin(source, selector.pos)),
-            reason,
-        };
-        let kind = self.tables.kind(&selector.kind).map(|(i, _)| i);
-        let found = self.docs.iter().position(|d| Some(d.kind) == kind && d.name == selector.name);
-        let found = found.filter(|i| !appended.contains(&self.docs[*i].identity()));
-        let Some(index) = found.filter(|i| self.docs[*i].api(&self.tables) == selector.api) else {
-            return match self.tables.0.switches.missing_delete {
-                MissingDelete::Ignored => Ok(1),
-                _ => Err(fail(selector, *source, MergeReason::NoSuchDocument)),
-            };
-        };
-        if selector.path.is_empty() {
-            if selector.kind == LEGACY {
-                return Err(fail(selector, *source, MergeReason::DeleteLegacyRoot));
-            }
-            self.docs.remove(index);
-            return Ok(1);
-        }
-        let doc = &mut self.docs[index];
-        let key = self.tables.0.kinds[doc.kind].name.clone();
-        let names = |s: &Selector| key.is_some() && key.as_ref() == s.path.first();
-        let mut deletions = Deletions::default();
-        for step in steps {
-            match step {
-                Step::Delete(next, _)
-                    if next.same_document(selector) && !next.path.is_empty() && deletions.add(next) =>
-                {
-                    if names(next) {
-                        break;
-                    }
-                }
-                _ => break,
-            }
-        }
-        let count = deletions.len();
-        let shape = doc.shape(&self.tables);
-        deletions.apply(&self.tables, &mut doc.root, shape).map_err(|(i, reason)| match &steps[i] {
-            Step::Delete(failed, source) => fail(failed, *source, reason),
-            Step::Merge(_) => fail(selector, *source, reason),
-        })?;
-        // deleting the field that names the document changes its identity
-        if let Some(Step::Delete(last, _)) = steps.get(count - 1)
-            && names(last)
-        {
-            doc.name = Some(String::new());
-        }
-        Ok(count)
-    }
-
     /// Encodes the configuration as Talos does with comments off, byte for byte.
     ///
     /// # Errors
@@ -465,10 +458,12 @@ impl Config {
             let (reason, path) = match d {
                 Damage::Lossy(path) => (EncodeReason::Lossy, path),
                 Damage::Key(path) => (EncodeReason::Key, path),
+                Damage::KeyOrder(path) => (EncodeReason::KeyOrder, path),
                 Damage::Unknown(path) => (EncodeReason::Unknown, path),
             };
             let origin = self.written_at(doc, &path);
-            EncodeError { document: doc.id(&self.tables).to_string(), path: pointer(&path), origin, reason }
+            let path = pointer(&reason.shown_path(path));
+            EncodeError { document: doc.id(&self.tables).to_string(), path, origin, reason }
         };
         let start = out.len();
         let shape = doc.shape(&self.tables);

@@ -1,12 +1,13 @@
 //! From nodes to typed values, strictly, by the tables.
 
+mod fields;
 mod merge_keys;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::codec::{self, Misfit};
-use crate::error::{ConfigError, shown_key};
+use crate::error::{ConfigError, HIDDEN_KEY, is_remnant, shown_key};
 use crate::nearest::nearest;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::scalar::{Plain, old_bool, resolve};
@@ -14,6 +15,8 @@ use crate::tables::{Body, Codec, Shape, Struct, Tables, TypeId, Unquoted};
 use crate::trail::{Step, pointer_of};
 use crate::value::{Data, Origin, SourceId, Val};
 
+use fields::{add_rest, fill_pem, slot};
+pub(crate) use fields::{field_shape, trim_manifests};
 use merge_keys::Merging;
 
 type Result<T> = std::result::Result<T, ConfigError>;
@@ -26,6 +29,10 @@ pub(crate) struct Decoder<'a> {
     pub path: Vec<Step<'a>>,
     /// The fields of structs of which nothing is set, which all share.
     unset: HashMap<*const Struct, Arc<Vec<Val>>>,
+    /// Where the outermost alias stands, behind which the node at hand is.
+    alias: Option<Pos>,
+    /// Whether a free-form value is around the node at hand.
+    free: bool,
 }
 
 static ANY: Shape = Shape::Any;
@@ -45,7 +52,7 @@ enum Scalar<'a> {
 
 impl<'a> Decoder<'a> {
     pub fn new(tables: &'a Tables, source: SourceId, opaque: Option<&'a str>) -> Self {
-        Decoder { tables, source, opaque, path: Vec::new(), unset: HashMap::new() }
+        Decoder { tables, source, opaque, path: Vec::new(), unset: HashMap::new(), alias: None, free: false }
     }
 
     fn origin(&self, node: &Node) -> Origin {
@@ -60,12 +67,24 @@ impl<'a> Decoder<'a> {
     }
 
     pub fn value(&mut self, shape: &'a Shape, node: &'a Node) -> Result<Val> {
+        let around = (self.alias, self.free);
+        if matches!(node.kind, NodeKind::Alias { .. }) {
+            self.alias = self.alias.or(Some(node.pos));
+        }
+        self.free |= matches!(shape, Shape::Any);
+        let decoded = self.decoded(shape, node);
+        (self.alias, self.free) = around;
+        decoded
+    }
+
+    fn decoded(&mut self, shape: &'a Shape, node: &'a Node) -> Result<Val> {
         let origin = self.origin(node);
         let target = node.resolved();
         if self.is_opaque(target) {
             return self.opaque(shape, target, origin);
         }
         if target.is_null() {
+            self.check_null(shape, node)?;
             return Ok(Val::new(Data::Zero, origin));
         }
         let data = match shape {
@@ -106,13 +125,28 @@ impl<'a> Decoder<'a> {
                 Ok(val)
             }
             Body::Leaf(codec) => {
-                let alias = !std::ptr::eq(node, target) && !self.tables.0.switches.alias_text;
-                if alias && codec.reads_text() {
-                    return Err(self.misfit(node, "the value itself; this minor takes no alias here"));
-                }
+                self.check_alias(codec, node)?;
                 Ok(Val::new(self.leaf(codec, id, target)?, origin))
             }
         }
+    }
+
+    /// Some minors take no alias where a type reads its own text.
+    fn check_alias(&self, codec: &Codec, node: &Node) -> Result<()> {
+        let alias = matches!(node.kind, NodeKind::Alias { .. }) && !self.tables.0.switches.alias_text;
+        match alias && codec.reads_text() {
+            true => Err(self.misfit(node, "the value itself; this minor takes no alias here")),
+            false => Ok(()),
+        }
+    }
+
+    /// The same for an alias of null.
+    fn check_null(&self, shape: &Shape, node: &Node) -> Result<()> {
+        let base = match self.tables.base(shape) {
+            Shape::Ptr(inner) => self.tables.base(inner),
+            other => other,
+        };
+        self.tables.codec(base).map_or(Ok(()), |codec| self.check_alias(codec, node))
     }
 
     fn is_opaque(&self, node: &Node) -> bool {
@@ -163,7 +197,7 @@ impl<'a> Decoder<'a> {
                     add_rest(slot, name, decoded, self.origin(node));
                 }
             } else {
-                return Err(self.unknown_key(key, name, s));
+                return Err(self.unknown_key(key, name, value, s));
             }
         }
         Ok(Data::Struct(Arc::new(fields)))
@@ -176,13 +210,24 @@ impl<'a> Decoder<'a> {
         Ok(decoded)
     }
 
-    fn unknown_key(&self, key: &Node, name: &str, s: &Struct) -> ConfigError {
-        let hint = match nearest(name, s.keys.names()) {
+    fn unknown_key(&self, key: &Node, name: &str, value: &Node, s: &Struct) -> ConfigError {
+        let near = nearest(name, s.keys.names());
+        let remnant = near.is_none() && is_remnant(value);
+        let shown = if remnant { HIDDEN_KEY.to_owned() } else { shown_key(name) };
+        if let Some(alias) = self.alias {
+            // Talos looks for unknown keys only where they are written
+            let way_out = format!("write the value out without {shown:?}, which Talos drops there");
+            return self.not_handled(alias, "an alias of a mapping with unknown keys", &way_out);
+        }
+        let hint = match near {
             Some(k) => format!("; did you mean {k:?}?"),
+            None if remnant => {
+                "; it has no value, so it may be part of one and is not shown: within braces, a text with a comma needs quotes".to_owned()
+            }
             None => "; check the spelling, the indentation and the cluster's Talos version".to_owned(),
         };
         let path = if self.path.is_empty() { "The document".to_owned() } else { pointer_of(&self.path) };
-        ConfigError::UnknownKey { pos: key.pos, path, key: shown_key(name), hint }
+        ConfigError::UnknownKey { pos: key.pos, path, key: shown, hint }
     }
 
     fn entries<'n>(&self, node: &'n Node, expected: &str) -> Result<&'n [(Node, Node)]> {
@@ -213,9 +258,17 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// What minors disagree about wherever it stands.
+    fn merge_key(&self, node: &Node) -> Option<ConfigError> {
+        if node.tag.as_deref() == Some("tag:yaml.org,2002:merge") {
+            return Some(self.not_handled(node.pos, "a tag", "remove the tag"));
+        }
+        is_merge_key(node).then(|| self.not_handled(node.pos, "an unquoted '<<'", "quote it"))
+    }
+
     fn wrong(&self, node: &Node, expected: &str) -> ConfigError {
-        if is_merge_key(node) {
-            return self.not_handled(node.pos, "an unquoted '<<'", "quote it");
+        if let Some(error) = self.merge_key(node) {
+            return error;
         }
         ConfigError::WrongType {
             pos: node.pos,
@@ -223,6 +276,11 @@ impl<'a> Decoder<'a> {
             expected: expected.to_owned(),
             found: node.kind_name(),
         }
+    }
+
+    fn wrong_key(&self, key: &Node, expected: &str, found: &'static str) -> ConfigError {
+        let path = format!("a key of {}", self.here());
+        ConfigError::WrongType { pos: key.pos, path, expected: expected.to_owned(), found }
     }
 
     /// A refusal by name stays; any other error becomes one that names what is wanted.
@@ -246,7 +304,14 @@ impl<'a> Decoder<'a> {
                 what: "a key".to_owned(),
             });
         }
+        // Talos refuses aliases as keys, but looks for them neither behind an alias nor in free-form values
+        if matches!(key.kind, NodeKind::Alias { .. }) && self.alias.is_none() && !self.free {
+            return Err(self.wrong_key(key, "text", "alias"));
+        }
         match self.scalar(key.resolved()) {
+            Ok(Scalar::Plain(Plain::Timestamp, _)) if !self.tables.0.switches.timestamp_text => {
+                Err(self.misfit(key, "quotes around a key that looks like a date"))
+            }
             Ok(Scalar::Plain(Plain::Merge, _)) => {
                 Err(self.not_handled(key.pos, "the merge key '<<'", "write the keys out"))
             }
@@ -263,11 +328,8 @@ impl<'a> Decoder<'a> {
         let mut out = Vec::with_capacity(elements.len());
         for element in elements {
             if element.is_null() && !keeps_null {
+                self.check_null(inner, element)?;
                 continue;
-            }
-            let nulls = self.tables.0.switches.merge_any == Unquoted::Null;
-            if matches!(inner, Shape::Any) && nulls && is_merge_key(element.resolved()) {
-                return Err(self.not_handled(element.pos, "an unquoted '<<'", "quote it"));
             }
             out.push(self.below(Step::Index(out.len()), inner, element)?);
         }
@@ -314,7 +376,8 @@ impl<'a> Decoder<'a> {
                     Plain::Timestamp => Err(self.not_handled(node.pos, "an unquoted date", "quote it")),
                     Plain::Merge => match self.tables.0.switches.merge_any {
                         Unquoted::Text => Ok(Data::Text(text.into())),
-                        Unquoted::Null => Ok(Data::Zero),
+                        // what holds it drops the value, or keeps a null
+                        Unquoted::Null => Err(self.not_handled(node.pos, "an unquoted '<<'", "quote it")),
                         _ => Err(self.misfit(node, "another value than an unquoted '<<'")),
                     },
                 },
@@ -369,14 +432,8 @@ impl<'a> Decoder<'a> {
 
     fn text(&self, node: &Node) -> Result<Data> {
         if node.tag.as_deref() == Some("tag:yaml.org,2002:binary") {
-            let bytes = match codec::decode_text(
-                &Codec::Base64 { redactable: false },
-                node.text().unwrap_or_default(),
-            ) {
-                Ok(Data::Bytes(bytes)) => std::str::from_utf8(&bytes).ok().map(Arc::from),
-                _ => None,
-            };
-            return bytes.map(Data::Text).ok_or_else(|| self.misfit(node, "UTF-8 text in base64"));
+            let text = codec::binary_text(node.text().unwrap_or_default());
+            return text.map(|t| Data::Text(t.into())).map_err(|misfit| self.unfit(node, misfit));
         }
         Ok(Data::Text(self.string(node, "text")?.into()))
     }
@@ -389,8 +446,8 @@ impl<'a> Decoder<'a> {
     }
 
     fn misfit(&self, node: &Node, expected: &str) -> ConfigError {
-        if is_merge_key(node) {
-            return self.not_handled(node.pos, "an unquoted '<<'", "quote it");
+        if let Some(error) = self.merge_key(node) {
+            return error;
         }
         ConfigError::Value { pos: node.pos, path: self.here(), expected: expected.to_owned() }
     }
@@ -399,6 +456,7 @@ impl<'a> Decoder<'a> {
         let found = match self.scalar(node).map_err(|e| self.or_wrong(e, node, "true or false"))? {
             Scalar::Plain(Plain::Bool(b), _) => Some(b),
             Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => old_bool(text),
+            Scalar::Foreign(_) => return Err(self.not_handled(node.pos, "a tag", "remove the tag")),
             _ => None,
         };
         found.map(Data::Bool).ok_or_else(|| self.misfit(node, "true or false, without quotes"))
@@ -423,7 +481,7 @@ impl<'a> Decoder<'a> {
             false => 0..=(1i128 << bits) - 1,
         };
         let found = self.whole(node).map_err(|e| self.or_wrong(e, node, "a whole number"))?;
-        if bits == 64 && found.is_some_and(|i| !range.contains(&i)) && self.wraps(node, range.end() + 1) {
+        if bits == 64 && !found.is_some_and(|i| range.contains(&i)) && self.wraps(node, range.end() + 1) {
             let what = "a number that becomes another one, which depends on the processor,";
             return Err(self.not_handled(node.pos, what, "write a whole number that fits"));
         }
@@ -460,9 +518,14 @@ impl<'a> Decoder<'a> {
                 Scalar::Plain(Plain::Text, text) | Scalar::Quoted(text) => {
                     codec::duration(text).map_err(|misfit| self.unfit(node, misfit))
                 }
+                Scalar::Foreign(_) => Err(self.not_handled(node.pos, "a tag", "remove the tag")),
                 _ => Err(self.misfit(node, "a duration such as 30s or 1h30m")),
             },
             Codec::ArgValue => match &node.kind {
+                NodeKind::Sequence(_) if !self.tables.0.switches.list_args && self.alias.is_some() => {
+                    let what = "an alias of a list, which this minor takes nowhere else,";
+                    Err(self.not_handled(node.pos, what, "write one text"))
+                }
                 NodeKind::Sequence(_) if !self.tables.0.switches.list_args => {
                     Err(self.wrong(node, "text; this minor takes no lists here"))
                 }
@@ -496,7 +559,7 @@ impl<'a> Decoder<'a> {
             _ => {
                 let text = self.raw(node, "a scalar")?;
                 let signed = matches!(codec, Codec::ByteSize | Codec::Size) && text.starts_with('-');
-                if signed && !self.tables.0.switches.signed_sizes {
+                if signed && !self.tables.0.switches.signed_sizes && !codec::is_negative_zero(text) {
                     return Err(self.misfit(node, "a size without a sign"));
                 }
                 codec::decode_text(codec, text).map_err(|misfit| self.unfit(node, misfit))
@@ -522,62 +585,5 @@ fn tagged(tag: &str, text: &str, style: Style) -> Option<Plain> {
         | ("null", plain @ Plain::Null)
         | ("timestamp", plain @ Plain::Timestamp) => Some(plain),
         _ => None,
-    }
-}
-
-/// The shape of the field that a path of indexes leads to.
-pub(crate) fn field_shape<'t>(tables: &'t Tables, s: &'t Struct, path: &[usize]) -> &'t Shape {
-    let (mut current, mut shape) = (s, &ANY);
-    for index in path {
-        shape = &current.fields[*index].shape;
-        if let Some(inner) = tables.as_struct(shape) {
-            current = inner;
-        }
-    }
-    shape
-}
-
-/// The place of a field among those of a struct, made on the way.
-fn slot<'v>(tables: &Tables, fields: &'v mut [Val], s: &Struct, path: &[usize]) -> Option<&'v mut Val> {
-    let (first, rest) = path.split_first()?;
-    let field = fields.get_mut(*first)?;
-    if rest.is_empty() {
-        return Some(field);
-    }
-    let inner = tables.as_struct(&s.fields[*first].shape)?;
-    slot(tables, field.fields_mut(inner.fields.len())?, inner, rest)
-}
-
-fn add_rest(slot: &mut Val, name: &str, decoded: Val, origin: Origin) {
-    match &mut slot.data {
-        Data::Map(entries) => Arc::make_mut(entries).push((name.into(), decoded)),
-        _ => *slot = Val::new(Data::Map(Arc::new(vec![(name.into(), decoded)])), origin),
-    }
-}
-
-/// Certificates decode absent parts to empty bytes, which overwrite in a merge.
-fn fill_pem(val: &mut Val, s: &Struct) {
-    let origin = val.origin;
-    for field in val.fields_mut(s.fields.len()).into_iter().flatten() {
-        if matches!(field.data, Data::Zero) {
-            *field = Val { data: Data::Bytes(Arc::new([])), origin, ..Val::default() };
-        }
-    }
-}
-
-/// Talos strips these from the start of an inline manifest's contents when it decodes.
-pub(crate) fn trim_manifests(val: &mut Val, tables: &Tables, shape: &Shape) {
-    let Shape::List(element) = tables.base(shape) else { return };
-    let Some(index) = tables.as_struct(element).and_then(|s| s.keys.get("contents")).and_then(|p| p.first())
-    else {
-        return;
-    };
-    let Data::List(list) = &mut val.data else { return };
-    for manifest in Arc::make_mut(list) {
-        if let Data::Struct(fields) = &mut manifest.data
-            && let Some(Data::Text(text)) = Arc::make_mut(fields).get_mut(*index).map(|v| &mut v.data)
-        {
-            *text = text.trim_start_matches(['\t', '\n', '\u{b}', '\u{c}', '\r']).into();
-        }
     }
 }

@@ -6,8 +6,6 @@ use crate::error::ConfigError;
 use crate::node::{Node, NodeKind, Pos};
 use crate::path::pointer;
 
-pub(crate) use apply::Deletions;
-
 /// One deletion, as a patch asks for it.
 #[derive(Clone)]
 pub(crate) struct Selector {
@@ -40,11 +38,16 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
     let Some(node) = root else { return Ok(found) };
     let mut raw = Vec::new();
     let whole = Walk { found: &mut raw, path: Vec::new() }.node(node, &Parent::Document)?;
-    let identity = |key: &str| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+    let identity = |key: &str| node.own_text_of(key).to_owned();
     let (api, kind, name) = (identity("apiVersion"), identity("kind"), identity("name"));
     for found_one in raw {
         let Raw { path, element, pos, parent_is_document } = found_one;
         let refuse = |reason| ConfigError::Delete { pos, path: pointer(&path), reason };
+        if parent_is_document && api.is_empty() && kind.is_empty() && both_stand(node) {
+            let what = "the deletion of a document without apiVersion and kind".to_owned();
+            let way_out = "name the document that is to go".to_owned();
+            return Err(ConfigError::NotHandled { pos, path: "its top".to_owned(), what, way_out });
+        }
         if parent_is_document && (api.is_empty() || kind.is_empty()) {
             return Err(refuse("a whole document is deleted by apiVersion, kind and name; add them"));
         }
@@ -66,11 +69,19 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
     Ok(found)
 }
 
+/// Whether apiVersion and kind are there, whatever they are.
+fn both_stand(node: &Node) -> bool {
+    let NodeKind::Mapping(entries) = &node.kind else { return false };
+    let stands = |key: &str| entries.iter().any(|(k, _)| k.own_text() == key);
+    stands("apiVersion") && stands("kind")
+}
+
 /// Talos skips a patch document in which nothing is left but these scalars. `apiVersion` is not among them.
 fn is_only_identity(node: &Node) -> bool {
     let NodeKind::Mapping(entries) = &node.kind else { return false };
     entries.iter().all(|(k, v)| {
-        matches!(v.kind, NodeKind::Scalar { .. }) && matches!(k.text(), Some("version" | "kind" | "name"))
+        let scalars = matches!((&k.kind, &v.kind), (NodeKind::Scalar { .. }, NodeKind::Scalar { .. }));
+        scalars && matches!(k.own_text(), "version" | "kind" | "name")
     })
 }
 
@@ -101,7 +112,7 @@ impl Walk<'_> {
                         entries.push(entry);
                         return Ok(true);
                     }
-                    self.path.push(entry.0.text().unwrap_or_default().to_owned());
+                    self.path.push(entry.0.own_text().to_owned());
                     let gone = self.node(&mut entry.1, &Parent::Mapping)?;
                     self.path.pop();
                     if !gone {
@@ -136,14 +147,7 @@ impl Walk<'_> {
                 let Some((key, value)) = entries.iter().find(|e| !is_delete(e)) else {
                     return Err(refuse("no field chooses the element; put one before '$patch: delete'"));
                 };
-                match (key.text(), &value.kind) {
-                    (Some(key), NodeKind::Scalar { text, .. }) => Some((key.to_owned(), text.clone())),
-                    // Talos takes it for an empty text
-                    (Some(key), NodeKind::Mapping(_) | NodeKind::Sequence(_)) => {
-                        Some((key.to_owned(), String::new()))
-                    }
-                    _ => return Err(refuse("the first field, which chooses the element, must be a scalar")),
-                }
+                Some((key.own_text().to_owned(), value.own_text().to_owned()))
             }
             _ if self.path.iter().any(|p| p.starts_with('[') || p.is_empty()) => {
                 return Err(refuse(
@@ -159,5 +163,5 @@ impl Walk<'_> {
 }
 
 fn is_delete((key, value): &(Node, Node)) -> bool {
-    key.text() == Some("$patch") && matches!(&value.kind, NodeKind::Scalar { text, .. } if text == "delete")
+    key.own_text() == "$patch" && matches!(&value.kind, NodeKind::Scalar { text, .. } if text == "delete")
 }

@@ -14,6 +14,7 @@ use crate::value::{Data, Entries, Val, ZERO};
 pub(crate) enum Damage {
     Lossy(Vec<String>),
     Key(Vec<String>),
+    KeyOrder(Vec<String>),
     /// A value of a type that the tables know and this engine does not.
     Unknown(Vec<String>),
 }
@@ -170,6 +171,12 @@ impl<'a> Encoder<'a> {
         *placed = false;
     }
 
+    fn below(&self, key: &str) -> Vec<String> {
+        let mut path = segments_of(&self.path);
+        path.push(key.to_owned());
+        path
+    }
+
     fn entries(
         &mut self,
         entries: &'a Entries,
@@ -177,10 +184,10 @@ impl<'a> Encoder<'a> {
         column: usize,
         placed: &mut bool,
     ) -> Result<()> {
-        let sorted = sorted(entries).ok_or_else(|| Damage::Key(segments_of(&self.path)))?;
+        let sorted = sorted(entries).map_err(|key| Damage::KeyOrder(self.below(key)))?;
         for (key, val) in sorted {
             if key.len() > 128 || key.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
-                return Err(Damage::Key(segments_of(&self.path)));
+                return Err(Damage::Key(self.below(key)));
             }
             self.place(column, placed);
             self.writer.key(key);

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::node::Pos;
+use crate::node::{Node, NodeKind, Pos, Style};
 use crate::path::one_line;
 use crate::value::{Origin, SourceId};
 use crate::yaml::ReadError;
@@ -52,6 +52,16 @@ pub enum ConfigError {
         pos: Pos,
         /// Its kind.
         kind: String,
+    },
+    /// A value that Talos mistakes for one of the keys that say what a document is.
+    #[error(
+        "{pos}: Talos takes this value '{word}' for the key, and what follows for its value; put it before apiVersion and kind, or use another name"
+    )]
+    HeaderWord {
+        /// Where the value stands.
+        pos: Pos,
+        /// `kind` or `apiVersion`.
+        word: &'static str,
     },
     /// A kind that this Talos minor does not have.
     #[error(
@@ -171,6 +181,7 @@ impl ConfigError {
             | ConfigError::MissingKind { pos }
             | ConfigError::MissingApiVersion { pos, .. }
             | ConfigError::UnknownKind { pos, .. }
+            | ConfigError::HeaderWord { pos, .. }
             | ConfigError::DuplicateKey { pos, .. }
             | ConfigError::UnknownKey { pos, .. }
             | ConfigError::WrongType { pos, .. }
@@ -289,6 +300,21 @@ pub enum EncodeReason {
     /// A key that Talos prints in a form that this engine does not have.
     #[error("the key is longer than 128 bytes or holds a line break; use another key")]
     Key,
+    /// A key whose place among the others is not certain.
+    #[error(
+        "it is not certain before which others Talos prints this key (19 digits and more in a row overflow there, and not every sign is known to be a letter or none); use another key"
+    )]
+    KeyOrder,
+}
+
+impl EncodeReason {
+    /// A path for a message, whose last key may be what cannot be printed.
+    pub(crate) fn shown_path(self, mut path: Vec<String>) -> Vec<String> {
+        if let (EncodeReason::Key | EncodeReason::KeyOrder, Some(key)) = (self, path.last_mut()) {
+            *key = shown_key(key);
+        }
+        path
+    }
 }
 
 /// Why a reference cannot be given its value.
@@ -339,6 +365,44 @@ pub(crate) fn shown_key(key: &str) -> String {
     }
     shown
 }
+
+/// What a key has for a value may be nothing at all: within braces it is then what stands behind a comma, maybe the
+/// rest of a secret text.
+pub(crate) fn is_remnant(value: &Node) -> bool {
+    matches!(&value.kind, NodeKind::Scalar { text, style: Style::Plain } if text.is_empty())
+        && value.tag.is_none()
+        && value.anchor.is_none()
+}
+
+/// Refuses a tree with a key that its own mapping has twice.
+pub(crate) fn no_duplicates(root: &Node) -> Result<(), ConfigError> {
+    let Some(key) = root.duplicate_key() else { return Ok(()) };
+    let (mut remnant, mut written) = (false, 0);
+    root.walk(&mut |node| {
+        if let NodeKind::Mapping(entries) = &node.kind
+            && let Some((_, value)) = entries.iter().find(|(k, _)| std::ptr::eq(k, key))
+        {
+            remnant = is_remnant(value);
+            let same =
+                |k: &Node| matches!(&k.kind, NodeKind::Scalar { text, .. } if Some(&**text) == key.text());
+            written = entries.iter().filter(|(k, _)| same(k)).count();
+        }
+    });
+    if written < 2 {
+        // Talos compares what is written, and finds no alias
+        return Err(ConfigError::NotHandled {
+            pos: key.pos,
+            path: "this place".to_owned(),
+            what: "a key that stands here once as an alias and once more".to_owned(),
+            way_out: "write it once".to_owned(),
+        });
+    }
+    let shown = if remnant { HIDDEN_KEY.to_owned() } else { shown_key(key.text().unwrap_or_default()) };
+    Err(ConfigError::DuplicateKey { pos: key.pos, key: shown })
+}
+
+/// What is shown of a key that may be part of a value.
+pub(crate) const HIDDEN_KEY: &str = "…";
 
 pub(crate) fn origin(source: SourceId, pos: Pos) -> Origin {
     Origin { source, pos }

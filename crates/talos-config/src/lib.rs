@@ -36,12 +36,18 @@
 //!
 //! What cannot be done exactly as Talos does is refused with a message that says so. Refused although Talos takes it:
 //!
-//! - tags that change what a value means (`!!int "7"`), and where references are used, every tag but the core's and
-//!   the reference's; merge keys `<<`, and `<<` as a value where Talos takes it for null; keys that are no text;
+//! - tags that change what a value means (`!!int "7"`), any tag of a boolean or a duration but the core's, and where
+//!   references are used, every tag but the core's and the reference's; merge keys `<<`, and `<<` as a value where
+//!   Talos takes it for null; keys that are no text; keys that an alias repeats, and where a minor takes no lists as
+//!   arguments, aliases of lists;
+//! - an alias of a mapping with keys that its place does not know, which Talos drops; documents that take their version
+//!   from a value that happens to be `machine`;
+//! - numbers that do not fit and become others, where a minor converts those with a point or an exponent;
 //! - unquoted dates in free-form values, and keys of nested free-form mappings that are not read as text;
-//! - URLs whose host is an IPv6 address with a zone, or that begin with `///`; a mapping or a list in the place of
-//!   a text that is decoded by its type;
-//! - text that Talos' encoder would damage (see [`EncodeReason::Lossy`]), keys above 128 bytes or with line breaks;
+//! - a mapping or a list in the place of a text that is decoded by its type, percentages in hexadecimal digits, and
+//!   text in base64 (`!!binary`) that is no UTF-8;
+//! - text that Talos' encoder would damage (see [`EncodeReason::Lossy`]), keys above 128 bytes or with line breaks,
+//!   and keys whose place among the others is not certain (see [`EncodeReason::KeyOrder`]);
 //! - deletions in documents that do not exist, up to Talos 1.13, elements that cannot be chosen exactly, and
 //!   whatever makes Talos crash (see [`MergeReason`]);
 //! - empty patches and JSON patches (RFC 6902);

@@ -111,6 +111,24 @@ impl Node {
         }
     }
 
+    /// What Talos sees where it looks at a node without decoding it: the text of a scalar, the name of an alias, and
+    /// nothing for the rest.
+    pub(crate) fn own_text(&self) -> &str {
+        match &self.kind {
+            NodeKind::Scalar { text, .. } => text,
+            NodeKind::Alias { name, .. } => name,
+            NodeKind::Mapping(_) | NodeKind::Sequence(_) => "",
+        }
+    }
+
+    /// The [`Self::own_text`] of the value below the first key with this text that is no alias.
+    pub(crate) fn own_text_of(&self, key: &str) -> &str {
+        let NodeKind::Mapping(entries) = &self.kind else { return "" };
+        let found =
+            entries.iter().find(|(k, _)| matches!(&k.kind, NodeKind::Scalar { text, .. } if text == key));
+        found.map_or("", |(_, value)| value.own_text())
+    }
+
     /// Keys and values of a mapping (aliases followed).
     pub fn entries(&self) -> Option<&[(Node, Node)]> {
         match &self.resolved().kind {
@@ -132,16 +150,16 @@ impl Node {
         self.entries()?.iter().find(|(k, _)| k.text() == Some(key)).map(|(_, v)| v)
     }
 
-    /// Whether the node is a null of YAML's core: an untagged plain `null`, `~` or nothing, or `!!null`.
+    /// Whether the node is a null of YAML's core: an untagged plain `null`, `~` or nothing, or one of them in any style
+    /// with the tag `!!null`.
     pub fn is_null(&self) -> bool {
         let node = self.resolved();
-        match (&node.kind, node.tag.as_deref()) {
-            (NodeKind::Scalar { text, style: Style::Plain }, None) => {
-                matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
-            }
-            (NodeKind::Scalar { .. }, Some(tag)) => tag == "tag:yaml.org,2002:null",
-            _ => false,
-        }
+        let NodeKind::Scalar { text, style } = &node.kind else { return false };
+        let said = match node.tag.as_deref() {
+            None => *style == Style::Plain,
+            Some(tag) => tag == "tag:yaml.org,2002:null",
+        };
+        said && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL")
     }
 
     /// `mapping`, `sequence` or `scalar`, for messages.

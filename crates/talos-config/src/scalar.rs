@@ -106,7 +106,7 @@ fn yaml_float(text: &str) -> bool {
     mantissa_fits && exponent_fits
 }
 
-/// Go's `ParseFloat` for texts that begin with a point; `_` may stand between digits.
+/// Go's `ParseFloat` for decimal digits; `_` may stand between them.
 fn go_float(text: &str) -> Option<f64> {
     let bytes = text.as_bytes();
     for (i, b) in bytes.iter().enumerate() {
@@ -119,6 +119,25 @@ fn go_float(text: &str) -> Option<f64> {
     }
     let clean = text.replace('_', "");
     if yaml_float(&clean) { clean.parse().ok().filter(|f: &f64| f.is_finite()) } else { None }
+}
+
+/// A number as Go's `ParseFloat` reads it.
+pub(crate) enum Parsed {
+    Number(f64),
+    /// Hexadecimal digits, as `0x1p3`.
+    Hexadecimal,
+}
+
+/// Go's `ParseFloat`.
+pub(crate) fn parse_float(text: &str) -> Option<Parsed> {
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if text.eq_ignore_ascii_case("nan") {
+        return Some(Parsed::Number(f64::NAN));
+    }
+    if rest.starts_with("0x") || rest.starts_with("0X") {
+        return Some(Parsed::Hexadecimal);
+    }
+    go_float(text).map(Parsed::Number)
 }
 
 /// Whether go-yaml takes a plain text for a time: `2006-1-2`, with `T15:4:5.9Z07:00` or ` 15:4:5.9`.
@@ -140,6 +159,10 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
     let zoned = eat(&mut rest, b"Tt");
     if !zoned && !eat(&mut rest, b" ") {
         return false;
+    }
+    // where Go wants one blank, it takes more
+    if !zoned {
+        rest = rest.trim_start_matches(' ');
     }
     let time = field(&mut rest, 0..=23).is_some()
         && eat(&mut rest, b":")
@@ -171,7 +194,7 @@ fn is_zone(text: &str) -> bool {
         && matches!(b[0], b'+' | b'-')
         && b[3] == b':'
         && two(1).is_some_and(|h| h <= 24)
-        && two(4).is_some_and(|m| m < 60)
+        && two(4).is_some_and(|m| m <= 60)
 }
 
 fn field(rest: &mut &str, range: std::ops::RangeInclusive<u32>) -> Option<u32> {
@@ -230,6 +253,9 @@ pub(crate) fn format_float(f: f64) -> String {
     format!("{f}")
 }
 
+/// The number that stands for the most negative duration, and the largest that Go lets a part of one reach.
+const MOST: u64 = 1 << 63;
+
 /// Go's `time.ParseDuration`, in nanoseconds.
 pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
@@ -243,25 +269,22 @@ pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     if rest.is_empty() {
         return None;
     }
-    let mut total: i128 = 0;
+    let mut total: u64 = 0;
     while !rest.is_empty() {
         let whole = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let number: i128 = if whole == 0 { 0 } else { rest[..whole].parse().ok()? };
+        let number: u64 = if whole == 0 { 0 } else { rest[..whole].parse().ok()? };
         rest = &rest[whole..];
-        let (mut frac, mut scale, mut digits) = (0i128, 1i128, 0);
+        let (mut part, mut scale, mut digits) = (0, 1.0, 0);
         if let Some(after) = rest.strip_prefix('.') {
             digits = after.bytes().take_while(u8::is_ascii_digit).count();
-            for b in after[..digits].bytes().take(18) {
-                frac = frac * 10 + i128::from(b - b'0');
-                scale *= 10;
-            }
+            (part, scale) = fraction(&after[..digits]);
             rest = &after[digits..];
         }
         if whole == 0 && digits == 0 {
             return None;
         }
         let len = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
-        let unit: i128 = match &rest[..len] {
+        let unit: u64 = match &rest[..len] {
             "ns" => 1,
             "us" | "µs" | "μs" => 1_000,
             "ms" => 1_000_000,
@@ -271,9 +294,30 @@ pub(crate) fn parse_duration(text: &str) -> Option<i64> {
             _ => return None,
         };
         rest = &rest[len..];
-        total = total.checked_add(number.checked_mul(unit)? + frac * unit / scale)?;
+        let number = number.checked_mul(unit).filter(|n| *n <= MOST)?;
+        // Go rounds here, and rounds the unit of the last digit first
+        let below = (part as f64 * (unit as f64 / scale)) as u64;
+        let value = number.checked_add(below).filter(|n| *n <= MOST)?;
+        // two of the largest numbers make zero in Go
+        total = Some(total.wrapping_add(value)).filter(|n| *n <= MOST)?;
     }
-    i64::try_from(if negative { -total } else { total }).ok()
+    if negative { Some((total as i64).wrapping_neg()) } else { i64::try_from(total).ok() }
+}
+
+/// The digits behind a point, as far as Go counts them, and what to divide them by.
+fn fraction(digits: &str) -> (u64, f64) {
+    let (mut value, mut scale) = (0u64, 1.0);
+    for b in digits.bytes() {
+        if value > (MOST - 1) / 10 {
+            break;
+        }
+        let next = value * 10 + u64::from(b - b'0');
+        if next > MOST {
+            break;
+        }
+        (value, scale) = (next, scale * 10.0);
+    }
+    (value, scale)
 }
 
 /// Go's `Duration.String`.
@@ -347,6 +391,11 @@ mod tests {
         ] {
             assert_eq!(format_duration(parse_duration(text).unwrap()), want);
         }
+        assert_eq!(parse_duration("0.03188925886500h"), Some(114_801_331_913));
+        assert_eq!(parse_duration("-9223372036854775808ns"), Some(i64::MIN));
+        assert_eq!(parse_duration("9223372036854775807ns"), Some(i64::MAX));
+        assert_eq!(parse_duration("-9223372036854775808ns9223372036854775808ns"), Some(0));
+        assert_eq!(parse_duration("9223372036854775808ns"), None);
         assert_eq!(parse_duration("5"), None);
         assert_eq!(parse_duration("1y"), None);
     }

@@ -9,7 +9,7 @@ use crate::config::{Config, Doc};
 use crate::path::{DocumentId, Path, pointer};
 use crate::tables::{Shape, Tables};
 use crate::trail::{Step, pointer_of, segments_of};
-use crate::url::{Url, query_value, replace_query};
+use crate::url::{has_parameter, query_anew};
 use crate::value::{Data, Origin, Val};
 use crate::walk::visit;
 
@@ -295,7 +295,7 @@ impl Config {
                 && let Data::Url(url) = &mut val.data
             {
                 let url = Arc::make_mut(url);
-                url.query = replace_query(&url.query, "", "").unwrap_or_default();
+                url.query = query_anew(&url.query, None);
             }
         }
         self.redact_beside_literals(&mut config, replacement);
@@ -414,7 +414,7 @@ fn hide(val: &mut Val, text: &str) {
             Arc::make_mut(items).iter_mut().for_each(|item| hide(item, text));
         }
         Data::Map(entries) => Arc::make_mut(entries).iter_mut().for_each(|(_, v)| hide(v, text)),
-        Data::Bytes(bytes) => *bytes = text.as_bytes().into(),
+        // in base64 the text would look like a value
         data => *data = Data::Text(text.into()),
     }
 }
@@ -431,7 +431,7 @@ fn after_all(pattern: &Pattern, segments: &[String]) -> bool {
 /// URLs are secret only for their join token.
 fn is_secret(val: &Val) -> bool {
     match &val.data {
-        Data::Url(url) => query_value(&url.query, "jointoken").is_some(),
+        Data::Url(url) => has_parameter(&url.query, "jointoken"),
         _ => true,
     }
 }
@@ -443,15 +443,13 @@ fn has_parameters(val: &Val) -> bool {
 fn replace(val: &mut Val, text: &str) {
     match &mut val.data {
         Data::Bytes(bytes) => *bytes = text.as_bytes().into(),
-        Data::Url(url) => redact_url(Arc::make_mut(url), text),
+        Data::Url(url) => {
+            let url = Arc::make_mut(url);
+            url.query = query_anew(&url.query, Some(("jointoken", text)));
+        }
         Data::Ptr(inner) => replace(Arc::make_mut(inner), text),
         data => *data = Data::Text(text.into()),
     }
-}
-
-fn redact_url(url: &mut Url, text: &str) {
-    // a query that cannot be taken apart is dropped whole
-    url.query = replace_query(&url.query, "jointoken", text).unwrap_or_default();
 }
 
 impl Tables {

@@ -1,16 +1,10 @@
-//! URLs as Go's `net/url` parses, merges (field by field) and prints them, for the part of its language that is
-//! certain. What lies outside is refused.
+//! URLs as Go's `net/url` parses, merges (field by field) and prints them.
 
-/// Why a text is not taken for a URL.
+use std::net::Ipv6Addr;
+
+/// Why a text is no URL: what is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UrlError {
-    /// Go refuses it too; the words say what is missing.
-    Invalid(&'static str),
-    /// Go takes it, but how it would print is not certain here.
-    Unsupported(&'static str),
-}
-
-use UrlError::{Invalid, Unsupported};
+pub(crate) struct Invalid(pub &'static str);
 
 /// A parsed URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,22 +22,26 @@ pub(crate) struct Url {
     pub force_query: bool,
     /// One slash after the scheme, as in `file:/x`: no host is printed, not even an empty one.
     pub omit_host: bool,
-    pub fragment: String,
+    /// The fragment with escapes decoded.
+    pub fragment: Vec<u8>,
+    /// The fragment as written, if printing `fragment` would give something else.
+    pub raw_fragment: String,
 }
 
 const UNRESERVED: &[u8] = b"-_.~";
 
 impl Url {
     /// Parses a URL, or says what this parser does not take.
-    pub fn parse(text: &str) -> Result<Url, UrlError> {
-        if text.bytes().any(|b| b < 0x20 || b == 0x7f) {
-            return Err(Invalid("no control characters"));
-        }
+    pub fn parse(text: &str) -> Result<Url, Invalid> {
         let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
-        let decoded = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
-        let valid = fragment.bytes().all(|b| b == b'%' || is_plain(b, b"!$&'()*+,;=:@/?[]"));
-        let fragment = if valid { fragment.to_owned() } else { escape_but(&decoded, b"$&+,/:;=?@!()*") };
-        let mut url = Url { fragment, ..Url::default() };
+        if rest.bytes().any(|b| b < 0x20 || b == 0x7f) {
+            return Err(Invalid("no control characters before '#'"));
+        }
+        let mut url = Url::default();
+        url.fragment = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
+        if escape_fragment(&url.fragment) != fragment {
+            url.raw_fragment = fragment.to_owned();
+        }
         let mut rest = url.take_scheme(rest)?;
         if let Some((before, query)) = rest.split_once('?') {
             (rest, url.query) = (before, query.to_owned());
@@ -58,11 +56,9 @@ impl Url {
                 return Err(Invalid("a scheme, as in https://"));
             }
         }
-        if rest.starts_with("///") && url.scheme.is_empty() {
-            return Err(Unsupported("that begins with '///'"));
-        }
         url.omit_host = !url.scheme.is_empty() && !rest.starts_with("//");
-        if let Some(after) = rest.strip_prefix("//") {
+        if let Some(after) = rest.strip_prefix("//").filter(|r| !url.scheme.is_empty() || !r.starts_with('/'))
+        {
             let end = after.find('/').unwrap_or(after.len());
             url.take_authority(&after[..end])?;
             rest = &after[end..];
@@ -74,7 +70,7 @@ impl Url {
         Ok(url)
     }
 
-    fn take_scheme<'a>(&mut self, text: &'a str) -> Result<&'a str, UrlError> {
+    fn take_scheme<'a>(&mut self, text: &'a str) -> Result<&'a str, Invalid> {
         let end =
             text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(text.len());
         if !text[end..].starts_with(':') {
@@ -90,7 +86,7 @@ impl Url {
         Ok(&text[end + 1..])
     }
 
-    fn take_authority(&mut self, text: &str) -> Result<(), UrlError> {
+    fn take_authority(&mut self, text: &str) -> Result<(), Invalid> {
         let host = match text.rsplit_once('@') {
             Some((user, host)) => {
                 if !user.bytes().all(|b| b == b'%' || is_plain(b, b":!$&'()*+,;=@")) {
@@ -98,7 +94,7 @@ impl Url {
                 }
                 let printed = |part: &str| {
                     let decoded = unescape(part).ok_or(Invalid("only %XX escapes in the user name"))?;
-                    Ok::<_, UrlError>(escape_but(&decoded, b"$&+,;="))
+                    Ok::<_, Invalid>(escape_but(&decoded, b"$&+,;="))
                 };
                 self.user = Some(match user.split_once(':') {
                     Some((name, password)) => format!("{}:{}", printed(name)?, printed(password)?),
@@ -108,23 +104,7 @@ impl Url {
             }
             None => text,
         };
-        let (name, port) = if let Some(rest) = host.strip_prefix('[') {
-            let (v6, port) = rest.split_once(']').ok_or(Invalid("']' after an IPv6 address"))?;
-            if v6.parse::<std::net::Ipv6Addr>().is_err() {
-                return Err(Unsupported("with a zone or no IPv6 address between brackets"));
-            }
-            ("", port)
-        } else {
-            host.find(':').map_or((host, ""), |i| host.split_at(i))
-        };
-        let digits = port.strip_prefix(':');
-        if !port.is_empty() && !digits.is_some_and(|p| p.bytes().all(|b| b.is_ascii_digit())) {
-            return Err(Invalid("a port number after the host"));
-        }
-        self.host = match name.is_empty() {
-            true => host.to_owned(),
-            false => printed_name(name).ok_or(Invalid("no signs in the host that need escapes"))? + port,
-        };
+        self.host = escape_but(&parse_host(&self.scheme, host)?, HOST);
         Ok(())
     }
 
@@ -151,7 +131,10 @@ impl Url {
         self.force_query = right.force_query;
         self.omit_host = right.omit_host;
         take(&mut self.query, &right.query);
-        take(&mut self.fragment, &right.fragment);
+        if !right.fragment.is_empty() {
+            self.fragment.clone_from(&right.fragment);
+        }
+        take(&mut self.raw_fragment, &right.raw_fragment);
         Ok(())
     }
 
@@ -159,16 +142,16 @@ impl Url {
         if self.force_query || !self.query.is_empty() {
             write!(f, "?{}", self.query)?;
         }
-        if self.fragment.is_empty() { Ok(()) } else { write!(f, "#{}", self.fragment) }
+        if self.fragment.is_empty() {
+            return Ok(());
+        }
+        let raw = as_written(&self.raw_fragment, &self.fragment, b"/?");
+        write!(f, "#{}", raw.map_or_else(|| escape_fragment(&self.fragment), str::to_owned))
     }
 
     fn printed_path(&self) -> String {
-        let valid = |raw: &str| raw.bytes().all(|b| b == b'%' || is_plain(b, b"!$&'()*+,;=:@/[]"));
-        if !self.raw_path.is_empty()
-            && valid(&self.raw_path)
-            && unescape(&self.raw_path).as_deref() == Some(self.path.as_slice())
-        {
-            return self.raw_path.clone();
+        if let Some(raw) = as_written(&self.raw_path, &self.path, b"/") {
+            return raw.to_owned();
         }
         if self.path == b"*" { "*".to_owned() } else { escape(&self.path) }
     }
@@ -195,20 +178,79 @@ impl std::fmt::Display for Url {
         if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
             f.write_str("/")?;
         }
+        // else it would read as a scheme
+        let first = path.split('/').next().unwrap_or_default();
+        if self.scheme.is_empty() && !authority && first.contains(':') {
+            f.write_str("./")?;
+        }
         f.write_str(&path)?;
         self.write_tail(f)
     }
 }
 
-/// A host name as it is printed: only what is not ASCII may be written with escapes.
-fn printed_name(name: &str) -> Option<String> {
-    const KEPT: &[u8] = b"!$&'()*+,;=<>\"";
-    let decoded = unescape(name)?;
-    let escapes = name.bytes().filter(|b| *b == b'%').count();
-    let fits = |b: &u8| is_plain(*b, KEPT) || !b.is_ascii();
-    let beyond = decoded.iter().filter(|b| !b.is_ascii()).count();
-    let raw = name.bytes().filter(|b| !b.is_ascii()).count();
-    (decoded.iter().all(fits) && escapes + raw == beyond).then(|| escape_but(&decoded, KEPT))
+/// What was written, if it stands for this text and needs no escapes; of the delimiters, these beside the others.
+fn as_written<'r>(raw: &'r str, text: &[u8], more: &[u8]) -> Option<&'r str> {
+    let valid = |b: u8| b == b'%' || more.contains(&b) || is_plain(b, b"!$&'()*+,;=:@[]");
+    let same = !raw.is_empty() && raw.bytes().all(valid) && unescape(raw).as_deref() == Some(text);
+    same.then_some(raw)
+}
+
+/// What may stand in a host without an escape.
+const HOST: &[u8] = b"!$&'()*+,;=:[]<>\"";
+
+/// A host with its port, escapes decoded.
+fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, Invalid> {
+    const SIGNS: Invalid = Invalid("no signs in the host that need escapes");
+    const PORT: Invalid = Invalid("a port number after the host");
+    const V6: Invalid = Invalid("an IPv6 address between brackets, its zone behind %25");
+    match host.rfind('[') {
+        None => {
+            let strict = matches!(scheme, "http" | "https");
+            let port = if strict { host.find(':') } else { host.rfind(':') };
+            if port.is_some_and(|i| !is_port(&host[i..])) {
+                return Err(PORT);
+            }
+            unescape_host(host, false).ok_or(SIGNS)
+        }
+        Some(0) => {
+            let (address, port) = host[1..].rsplit_once(']').ok_or(Invalid("']' after an IPv6 address"))?;
+            if !is_port(port) {
+                return Err(PORT);
+            }
+            let (ip, zone) = address.split_at(address.find("%25").unwrap_or(address.len()));
+            if ip.parse::<Ipv6Addr>().is_err() || zone == "%25" {
+                return Err(V6);
+            }
+            let zone = unescape_host(zone, true).ok_or(V6)?;
+            Ok([b"[", ip.as_bytes(), &zone, b"]", port.as_bytes()].concat())
+        }
+        Some(_) => Err(Invalid("'[' nowhere but before an IPv6 address")),
+    }
+}
+
+/// Nothing, or a colon and digits, if any.
+fn is_port(text: &str) -> bool {
+    text.strip_prefix(':').map_or(text.is_empty(), |port| port.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Decodes a host or the zone in one. In a host only '%' and what is not ASCII may be written with escapes, in a zone
+/// only what may also stand without, and a blank.
+fn unescape_host(text: &str, zone: bool) -> Option<Vec<u8>> {
+    let bytes = text.as_bytes();
+    for (i, b) in bytes.iter().enumerate() {
+        let fits = match b {
+            b'%' => {
+                let code = u8::from_str_radix(text.get(i + 1..i + 3)?, 16).ok()?;
+                let allowed = if zone { code == b' ' || is_plain(code, HOST) } else { !code.is_ascii() };
+                code == b'%' || allowed
+            }
+            _ => !b.is_ascii() || is_plain(*b, HOST),
+        };
+        if !fits {
+            return None;
+        }
+    }
+    unescape(text)
 }
 
 fn is_plain(b: u8, more: &[u8]) -> bool {
@@ -218,6 +260,11 @@ fn is_plain(b: u8, more: &[u8]) -> bool {
 /// Go's default escaping of a path.
 fn escape(path: &[u8]) -> String {
     escape_but(path, b"$&+,/:;=@")
+}
+
+/// Go's default escaping of a fragment.
+fn escape_fragment(fragment: &[u8]) -> String {
+    escape_but(fragment, b"$&+,/:;=?@!()*")
 }
 
 /// Escapes everything but letters, digits, `-_.~` and these.
@@ -248,50 +295,48 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Replaces the values of one query parameter, if it is there, and sorts and escapes the whole query anew, as
-/// Talos does when it redacts a join token.
-///
-/// Nothing if the query holds what Go would drop.
-pub(crate) fn replace_query(query: &str, key: &str, value: &str) -> Option<String> {
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    for part in query.split('&').filter(|p| !p.is_empty()) {
-        if part.contains(';') {
-            return None;
-        }
-        let (k, v) = part.split_once('=').unwrap_or((part, ""));
-        let (k, v) = (query_unescape(k)?, query_unescape(v)?);
-        if k != key {
-            pairs.push((k, v));
-        } else if !pairs.iter().any(|(k, _)| k == key) {
-            pairs.push((k, value.to_owned()));
+/// Go parses no query that has more parameters.
+const MOST_PARAMETERS: usize = 10_000;
+
+/// A query taken apart, sorted and escaped anew as Talos does when it redacts a join token, with one parameter, if it
+/// is there, replaced. Go drops the parts that it cannot read.
+pub(crate) fn query_anew(query: &str, replace: Option<(&str, &str)>) -> String {
+    if query.split('&').count() > MOST_PARAMETERS {
+        return String::new();
+    }
+    let readable = query.split('&').filter(|part| !part.is_empty() && !part.contains(';'));
+    let mut pairs: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    for (key, value) in readable.filter_map(|part| {
+        let (key, value) = part.split_once('=').unwrap_or((part, ""));
+        Some((query_unescape(key)?, query_unescape(value)?))
+    }) {
+        match replace {
+            Some((name, text)) if key == name.as_bytes() => {
+                if !pairs.iter().any(|(k, _)| *k == key) {
+                    pairs.push((key, text.into()));
+                }
+            }
+            _ => pairs.push((key, value)),
         }
     }
     pairs.sort_by(|a, b| a.0.cmp(&b.0));
     let escaped = pairs.iter().map(|(k, v)| format!("{}={}", query_escape(k), query_escape(v)));
-    Some(escaped.collect::<Vec<_>>().join("&"))
+    escaped.collect::<Vec<_>>().join("&")
 }
 
-fn query_unescape(text: &str) -> Option<String> {
-    String::from_utf8(unescape(&text.replace('+', " "))?).ok()
+fn query_unescape(text: &str) -> Option<Vec<u8>> {
+    unescape(&text.replace('+', " "))
 }
 
-fn query_escape(text: &str) -> String {
-    let mut out = String::new();
-    for b in text.bytes() {
-        match b {
-            b' ' => out.push('+'),
-            _ if is_plain(b, b"") => out.push(char::from(b)),
-            _ => out.push_str(&format!("%{b:02X}")),
-        }
-    }
-    out
+fn query_escape(text: &[u8]) -> String {
+    escape_but(text, b" ").replace(' ', "+")
 }
 
-/// The first value of a query parameter.
-pub(crate) fn query_value(query: &str, key: &str) -> Option<String> {
-    query.split('&').find_map(|part| {
-        let (k, v) = part.split_once('=').unwrap_or((part, ""));
-        if query_unescape(k)? == key { query_unescape(v) } else { None }
+/// Whether a query has a parameter, be its value readable or not.
+pub(crate) fn has_parameter(query: &str, key: &str) -> bool {
+    query.split(['&', ';']).any(|part| {
+        let name = part.split('=').next().unwrap_or_default();
+        query_unescape(name).is_some_and(|name| name == key.as_bytes())
     })
 }
 
@@ -318,13 +363,20 @@ mod tests {
             ("http:", "http:"),
             ("http://", "http:"),
             ("http://\u{fc}(a):1/", "http://%C3%BC(a):1/"),
+            ("https://h#a\tb", "https://h#a%09b"),
+            ("tcp://a:b:1", "tcp://a:b:1"),
+            ("https://h]%25/", "https://h]%25/"),
+            ("https://[fe80::1%25a%20%41]:1", "https://[fe80::1%25a%20A]:1"),
+            ("///h/x", "///h/x"),
+            ("a%3Ab^?q", "./a:b%5E?q"),
         ] {
             assert_eq!(Url::parse(text).unwrap().to_string(), want, "{text}");
         }
         assert!(matches!(Url::parse("10.0.0.1:6443"), Err(Invalid(_))));
         assert!(matches!(Url::parse("https://h:x/"), Err(Invalid(_))));
         assert!(matches!(Url::parse("https://a%41b/"), Err(Invalid(_))));
-        assert!(matches!(Url::parse("https://[fe80::1%25a]/"), Err(Unsupported(_))));
+        assert!(matches!(Url::parse("http://a:b:1"), Err(Invalid(_))));
+        assert!(matches!(Url::parse("https://[fe80::1%25]/"), Err(Invalid(_))));
     }
 
     #[test]

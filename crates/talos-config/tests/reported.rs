@@ -139,3 +139,41 @@ fn a_field_of_a_newer_minor_is_refused_by_an_older_one() {
     assert_eq!(err.pos().unwrap().line, 4);
     assert!(load("1.14", text).is_ok());
 }
+
+#[test]
+fn what_may_be_the_rest_of_a_secret_text_is_not_shown_as_a_key() {
+    let refused = |text: &str| load("1.13", text).unwrap_err().to_string();
+    let auth = |rest: &str| format!("machine: {{registries: {{config: {{r: {{auth: {{{rest}}}}}}}}}}}");
+    for rest in
+        ["password: s3c,hunter2", "password: s3c, hunter2 ", "password: s3c,hunter2,hunter2", "hunter2,"]
+    {
+        let message = refused(&auth(rest));
+        assert!(!message.contains("hunter2"), "{message}");
+    }
+    assert!(
+        refused(&auth("password: s3c,hunter2")).contains("within braces, a text with a comma needs quotes")
+    );
+    // what is near to a field, or has a value, is a slip of the pen
+    assert!(refused(&auth("pasword: ")).contains("no field \"pasword\"; did you mean \"password\"?"));
+    assert!(refused(&auth("user: x")).contains("no field \"user\"; check"));
+    assert!(refused("machine: {env: {a: b, a: c}}").contains("The key \"a\""));
+}
+
+#[test]
+fn a_key_that_cannot_be_printed_is_named_with_its_place() {
+    let refused = |key: &str| {
+        let text = format!(
+            "machine:\n  nodeLabels:\n    a: x\n    8: y\n    9223372036854775807: y\n    ? {key}\n    : z\n"
+        );
+        let error = load("1.13", &text).unwrap().encode().unwrap_err();
+        assert_eq!(error.origin.unwrap().pos.line, if key.contains('x') { 7 } else { 5 }, "{error}");
+        error.to_string()
+    };
+    let circle = refused("9223372036854775808");
+    assert!(
+        circle.starts_with("v1alpha1 /machine/nodeLabels/9223372036854775807: it is not certain"),
+        "{circle}"
+    );
+    let broken = refused("\"x\\ny\"");
+    assert!(broken.starts_with("v1alpha1 /machine/nodeLabels/x…: the key is longer than 128 bytes or holds"));
+}

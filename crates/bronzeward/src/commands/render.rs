@@ -10,7 +10,7 @@ use bronzeward_compile::{compose, compose_each, compose_explained};
 use bronzeward_intent::{Findings, Intent, Name};
 use serde_json::{Value, json};
 use talos_config::path::one_line;
-use talos_config::{Config, Dialect, Explained, FieldClass, LeafValue, Limits, Origin, Rule};
+use talos_config::{Config, Dialect, Explained, LeafValue, Limits, Origin, Rule};
 
 use crate::cli::{Cli, Render};
 use crate::context::{Clone, find_machine};
@@ -171,19 +171,12 @@ fn strangers(intent: &Intent, folder: &Path) -> Result<()> {
 /// What stands for a value that is not shown.
 pub(super) const HIDDEN: &str = "******";
 
-/// The same, as bytes are printed.
-const HIDDEN_BYTES: &str = "KioqKioq";
-
 /// Prints every value of a redacted configuration with its provenance.
 pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format: Format) {
     let mut rows = Vec::new();
     for Explained { leaf, element, whole } in config.explain() {
         let path = format!("{}:{}", leaf.document, leaf.pointer);
         let value = match &leaf.value {
-            // bytes are printed in base64, the stars too
-            LeafValue::Text(text) if leaf.class == FieldClass::Base64 && text == HIDDEN_BYTES => {
-                HIDDEN.to_owned()
-            }
             LeafValue::Text(text) => text.clone(),
             LeafValue::Opaque(reference) => format!("<redacted:{reference}>"),
             LeafValue::Empty => "(empty)".to_owned(),

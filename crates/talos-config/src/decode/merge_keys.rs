@@ -49,7 +49,8 @@ impl Merging {
 impl Decoder<'_> {
     /// The entries of a mapping, with what merge keys bring. Explicit keys win, then what comes first.
     pub(super) fn expanded<'n>(&self, entries: &'n [(Node, Node)], merging: Merging) -> Result<Entries<'n>> {
-        let merge = |key: &Node| key.resolved().tag.is_none() && is_merge_key(key.resolved());
+        // an alias of a merge key is none
+        let merge = |key: &Node| key.tag.is_none() && is_merge_key(key);
         if !entries.iter().any(|(key, _)| merge(key)) {
             return Ok(Entries::Written(entries));
         }
@@ -64,7 +65,7 @@ impl Decoder<'_> {
             }
             let parts = match &target.kind {
                 NodeKind::Mapping(_) => std::slice::from_ref(target),
-                NodeKind::Sequence(elements) if merging == Merging::All => elements,
+                NodeKind::Sequence(elements) if merging == Merging::All && !alias => elements,
                 _ => return Err(self.misfit(target, "a mapping, or a list of mappings, after '<<:'")),
             };
             for part in parts {

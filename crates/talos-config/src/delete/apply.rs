@@ -5,8 +5,10 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::codec::text_of;
-use crate::error::MergeReason;
-use crate::tables::{Body, Codec, Shape, Struct, Tables};
+use crate::config::{Config, LEGACY, Step};
+use crate::error::{MergeError, MergeReason, origin};
+use crate::path::pointer;
+use crate::tables::{Body, Codec, MissingDelete, Shape, Struct, Tables};
 use crate::value::{Data, Entries, Val};
 
 use super::Selector;
@@ -16,7 +18,7 @@ type Chosen<'s> = Option<&'s (String, String)>;
 
 /// Deletions in one document, by their places.
 #[derive(Default)]
-pub(crate) struct Deletions<'s> {
+struct Deletions<'s> {
     root: Place<'s>,
     count: usize,
 }
@@ -35,7 +37,7 @@ type Failure = (usize, MergeReason);
 
 impl<'s> Deletions<'s> {
     /// Adds one. `false`: it is not independent of one that is there, and must wait until that is done.
-    pub fn add(&mut self, selector: &'s Selector) -> bool {
+    fn add(&mut self, selector: &'s Selector) -> bool {
         let mut place = &mut self.root;
         for segment in &selector.path {
             if !place.here.is_empty() {
@@ -57,7 +59,7 @@ impl<'s> Deletions<'s> {
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.count
     }
 
@@ -65,7 +67,7 @@ impl<'s> Deletions<'s> {
     ///
     /// # Errors
     /// The number of the first that cannot be done, and why.
-    pub fn apply(&self, tables: &Tables, root: &mut Val, shape: &Shape) -> Result<(), (usize, MergeReason)> {
+    fn apply(&self, tables: &Tables, root: &mut Val, shape: &Shape) -> Result<(), (usize, MergeReason)> {
         let mut run = Run { tables, failures: Vec::new() };
         let places: Vec<_> = self.root.below.iter().collect();
         run.below(&places, root, shape);
@@ -320,5 +322,71 @@ fn chosen_text(tables: &Tables, val: &Val, shape: &Shape) -> Result<Option<Strin
         (Shape::Text, _) => Ok(Some(String::new())),
         (Shape::Ptr(inner), _) if matches!(inner.as_ref(), Shape::Type(_)) => Err(MergeReason::CannotDelete),
         _ => Ok(None),
+    }
+}
+
+impl Config {
+    /// Applies the first deletion, and those behind it that can be done together with it; says how many. `appended` are
+    /// documents that the same patch added where Talos does not see them yet.
+    pub(crate) fn delete(
+        &mut self,
+        steps: &[Step],
+        appended: &[(usize, Option<String>)],
+    ) -> Result<usize, MergeError> {
+        let [Step::Delete(selector, source), ..] = steps else { return Ok(0) };
+        let fail = |selector: &Selector, source, reason| MergeError {
+            document: match &selector.name {
+                Some(name) => format!("{}/{name}", selector.kind),
+                None => selector.kind.clone(),
+            },
+            path: pointer(&selector.path),
+            origin: Some(origin(source, selector.pos)),
+            reason,
+        };
+        let kind = self.tables.kind(&selector.kind).map(|(i, _)| i);
+        let found = self.docs.iter().position(|d| Some(d.kind) == kind && d.name == selector.name);
+        let found = found.filter(|i| !appended.contains(&self.docs[*i].identity()));
+        let Some(index) = found.filter(|i| self.docs[*i].api(&self.tables) == selector.api) else {
+            return match self.tables.0.switches.missing_delete {
+                MissingDelete::Ignored => Ok(1),
+                _ => Err(fail(selector, *source, MergeReason::NoSuchDocument)),
+            };
+        };
+        if selector.path.is_empty() {
+            if selector.kind == LEGACY {
+                return Err(fail(selector, *source, MergeReason::DeleteLegacyRoot));
+            }
+            self.docs.remove(index);
+            return Ok(1);
+        }
+        let doc = &mut self.docs[index];
+        let key = self.tables.0.kinds[doc.kind].name.clone();
+        let names = |s: &Selector| key.is_some() && key.as_ref() == s.path.first();
+        let mut deletions = Deletions::default();
+        for step in steps {
+            match step {
+                Step::Delete(next, _)
+                    if next.same_document(selector) && !next.path.is_empty() && deletions.add(next) =>
+                {
+                    if names(next) {
+                        break;
+                    }
+                }
+                _ => break,
+            }
+        }
+        let count = deletions.len();
+        let shape = doc.shape(&self.tables);
+        deletions.apply(&self.tables, &mut doc.root, shape).map_err(|(i, reason)| match &steps[i] {
+            Step::Delete(failed, source) => fail(failed, *source, reason),
+            Step::Merge(_) => fail(selector, *source, reason),
+        })?;
+        // deleting the field that names the document changes its identity
+        if let Some(Step::Delete(last, _)) = steps.get(count - 1)
+            && names(last)
+        {
+            doc.name = Some(String::new());
+        }
+        Ok(count)
     }
 }

@@ -46,14 +46,14 @@ pub(super) fn printable(c: char) -> bool {
     matches!(c, '\n' | '\u{20}'..='\u{7e}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fefe}' | '\u{ff00}'..='\u{fffd}')
 }
 
-/// How go-yaml writes a string. `old` also quotes what YAML 1.1 took for booleans and sexagesimal numbers.
+/// How go-yaml writes a string. `old` also quotes what YAML 1.1 took for booleans and sexagesimal numbers; a value
+/// that Talos hands over as a node has no such rule, and none against texts of breaks alone.
 pub(crate) fn quote(text: &str, old: Option<OldQuote>) -> Quote {
     if obviously_plain(text) {
         return Quote::Plain;
     }
     if text.contains('\n') {
-        let block = text.len() >= 2
-            && text.chars().any(|c| !c.is_whitespace())
+        let block = (old.is_none() || text.len() >= 2 && text.chars().any(|c| !c.is_whitespace()))
             && !text.ends_with(' ')
             && !blank_before_break(text)
             && text.chars().all(|c| printable(c) || c == '\t');

@@ -201,7 +201,7 @@ impl<'a> Merger<'a> {
                 }
                 Ok(())
             }
-            Codec::Base64 { .. } => {
+            Codec::Base64 { .. } | Codec::HardwareAddr => {
                 self.note_erased(left, right);
                 self.scalar(left, right, how);
                 Ok(())

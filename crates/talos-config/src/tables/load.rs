@@ -228,6 +228,7 @@ impl<'a> Loader<'a> {
                 zero: raw.zero.as_ref().map(Str::owned).unwrap_or_default(),
                 zero_is: raw.zero_is,
                 exact: raw.enum_exact,
+                numbers: name == "nethelpers.FailOverMAC",
                 empty: raw.enum_empty,
             });
         }

@@ -220,6 +220,8 @@ pub(crate) enum Codec {
         zero: String,
         zero_is: Option<usize>,
         exact: bool,
+        /// Whether its position, as a number, stands for a text too.
+        numbers: bool,
         empty: bool,
     },
     ByteSize,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::error::{Problem, ReadError, Refusal};
 use super::scan::{Scanner, syntax};
-use super::token::{Before, Kind, Mark, Tok, Token, kind};
+use super::token::{Kind, Mark, Tok, Token, kind};
 use super::{Comment, Dialect, Limits, YamlDocument};
 use crate::node::{Node, NodeKind, Span, Style};
 
