@@ -138,16 +138,6 @@ fn what_is_refused_names_file_place_and_way_out() {
             &["Cannot make the folder of `c.yaml/folder/x`"],
         ),
         (&["c.yaml", "-p", INLINE, "-o", "."], 2, &["Cannot write `.`"]),
-        // words of what talosctl refuses as well
-        (
-            &["c.yaml", "-p", "{}"],
-            1,
-            &["--patch #1: The patch holds no document that changes anything", "leave it out"],
-        ),
-        (&["c.yaml", "-p", ""], 1, &["--patch #1: The patch is empty; leave it out"]),
-        (&["c.yaml", "-p", "gone"], 2, &["Cannot read `gone`"]),
-        (&["-", "-p", INLINE, "-p", "@-"], 1, &["Standard input is named twice"]),
-        (&["c.yaml", "-p", "-", "-p", "@-"], 1, &["Standard input is named twice"]),
         (&[], 2, &["<FILE>"]),
     ] {
         let (out, said) = bronzeward(dir.path(), &[&["machineconfig", "patch"], args].concat(), code);
@@ -156,6 +146,26 @@ fn what_is_refused_names_file_place_and_way_out() {
             assert!(said.contains(part), "{args:?} does not say {part:?}:\n{said}");
         }
         assert!(!said.contains("hunter2") && !said.contains("panicked"), "{said}");
+    }
+}
+
+#[test]
+fn what_holds_nothing_or_cannot_be_read_is_refused() {
+    let dir = files(&[("c.yaml", CONFIG)]);
+    for (args, code, parts) in [
+        (
+            &["c.yaml", "-p", "{}"] as &[&str],
+            1,
+            &["--patch #1: The patch holds no document that changes anything", "leave it out"] as &[&str],
+        ),
+        (&["c.yaml", "-p", ""], 1, &["--patch #1: The patch is empty; leave it out"]),
+        (&["c.yaml", "-p", "gone"], 2, &["Cannot read `gone`"]),
+        (&["-", "-p", INLINE, "-p", "@-"], 1, &["Standard input is named twice"]),
+        (&["c.yaml", "-p", "-", "-p", "@-"], 1, &["Standard input is named twice"]),
+    ] {
+        let (out, said) = bronzeward(dir.path(), &[&["machineconfig", "patch"], args].concat(), code);
+        assert!(out.is_empty(), "{args:?}: {out}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{args:?}: {parts:?} is not in\n{said}");
     }
 }
 
