@@ -299,7 +299,7 @@ fn explain_has_one_row_for_each_value_and_shows_no_stars_as_bytes() {
         "v1alpha1:/cluster/ca/crt  ******  (c.yaml:6:13)",
         "v1alpha1:/cluster/ca/key  ******  (c.yaml:6:24)",
         "v1alpha1:/machine/network  (empty)  (c.yaml:4:12)",
-        "v1alpha1:/cluster/network/podSubnets/0  10.2.0.0/16  (p.yaml:1:33, over c.yaml:7:25 as a whole)",
+        "v1alpha1:/cluster/network/podSubnets/0  10.2.0.0/16  (p.yaml:1:34, over c.yaml:7:25 as a whole)",
         "LinkConfig/e\u{fffd}f:/mtu  1400  (c.yaml:12:6)",
     ] {
         assert!(rows.contains(&row), "{row} is not in\n{out}");
