@@ -12,7 +12,7 @@ use crate::output::Format;
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, max_term_width = 100)]
 pub struct Cli {
-    /// Work in this clone instead of the current folder.
+    /// Work in this clone instead of the current folder; `machineconfig` finds and writes its files there.
     #[arg(short = 'C', long = "directory", value_name = "DIR", global = true, default_value = ".")]
     pub directory: PathBuf,
     /// Text for people or JSON for programs.
@@ -296,7 +296,8 @@ fn any_path() -> impl TypedValueParser<Value = PathBuf> {
 pub struct ComposeArgs {
     /// The machine configuration; `-` for standard input.
     pub file: PathBuf,
-    /// A patch, as text or as `@FILE`; may be given several times, and is applied in that order.
+    /// A patch, as text or as `@FILE` (a name that can be no patch needs no `@`); may be given several times, and is
+    /// applied in that order.
     #[arg(short, long = "patch", value_name = "PATCH", allow_hyphen_values = true)]
     pub patch: Vec<String>,
     /// The Talos minor whose rules compose, as `v1.13`; the newest that this version knows when it is not named.

@@ -174,7 +174,7 @@ mod tests {
             all.push(ptr(one.clone()));
             all.extend(plain.iter().map(|other| of(&[one.clone(), other.clone()])));
             all.push(of(&[ptr(one.clone()), Data::Zero]));
-            all.push(of(&[of(&[one.clone()]), Data::Zero]));
+            all.push(of(&[of(std::slice::from_ref(one)), Data::Zero]));
         }
         all.into_iter().map(val).collect()
     }
