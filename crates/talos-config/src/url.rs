@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 pub(crate) struct Invalid(pub &'static str);
 
 /// A parsed URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Url {
     pub scheme: String,
     /// What stands behind the scheme if that is not a slash: then there is neither host nor path.
