@@ -37,8 +37,8 @@ impl Url {
         if rest.bytes().any(|b| b < 0x20 || b == 0x7f) {
             return Err(Invalid("no control characters before '#'"));
         }
-        let mut url = Url::default();
-        url.fragment = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
+        let fragment_text = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
+        let mut url = Url { fragment: fragment_text, ..Url::default() };
         if escape_fragment(&url.fragment) != fragment {
             url.raw_fragment = fragment.to_owned();
         }
@@ -68,6 +68,11 @@ impl Url {
             url.raw_path = rest.to_owned();
         }
         Ok(url)
+    }
+
+    /// Whether a printed URL is read as one that prints the same. Where nothing is printed, it may be read as no URL.
+    pub fn is_read_back(printed: &str) -> bool {
+        !printed.is_empty() && Url::parse(printed).is_ok_and(|read| read.to_string() == printed)
     }
 
     fn take_scheme<'a>(&mut self, text: &'a str) -> Result<&'a str, Invalid> {
