@@ -214,7 +214,9 @@ pub enum Problem {
     #[error("A value is expected here; write one")]
     Content,
     /// Something in a list that is no element.
-    #[error("The list goes on with '-' in the same column; remove what stands here, or correct the indentation")]
+    #[error(
+        "The list goes on with '-' in the same column; remove what stands here, or correct the indentation"
+    )]
     NextEntry,
     /// Something in a mapping that is no key.
     #[error(
