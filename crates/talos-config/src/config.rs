@@ -7,7 +7,7 @@ use crate::codec::binary_text;
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, no_duplicates, origin};
+use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, no_duplicates, origin};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
@@ -466,12 +466,7 @@ impl Config {
 
     fn encode_document(&self, doc: &Doc, out: String) -> Result<String, EncodeError> {
         let damage = |d: Damage| {
-            let (reason, path) = match d {
-                Damage::Lossy(path) => (EncodeReason::Lossy, path),
-                Damage::Key(path) => (EncodeReason::Key, path),
-                Damage::KeyOrder(path) => (EncodeReason::KeyOrder, path),
-                Damage::Unknown(path) => (EncodeReason::Unknown, path),
-            };
+            let (reason, path) = d.parts();
             let origin = self.written_at(doc, &path);
             let path = pointer(&reason.shown_path(path));
             EncodeError { document: doc.id(&self.tables).to_string(), path, origin, reason }

@@ -138,6 +138,15 @@ impl Url {
         Ok(())
     }
 
+    /// Whether what is printed is a URL, and its host this one's: a path that was merged in from elsewhere may take the
+    /// place of a host.
+    pub fn survives(&self) -> bool {
+        match Url::parse(&self.to_string()) {
+            Ok(again) => !self.opaque.is_empty() || again.host == self.host,
+            Err(_) => false,
+        }
+    }
+
     fn write_tail(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.force_query || !self.query.is_empty() {
             write!(f, "?{}", self.query)?;
@@ -384,5 +393,11 @@ mod tests {
         let mut left = Url::parse("https://a:6443/x?y").unwrap();
         left.merge(&Url::parse("https://b:6443").unwrap()).unwrap();
         assert_eq!(left.to_string(), "https://b:6443/x?y");
+        assert!(left.survives());
+        for (scheme, path) in [("https://", "a%3Ab^"), ("file:/x", "a/b")] {
+            let mut left = Url::parse(scheme).unwrap();
+            left.merge(&Url::parse(path).unwrap()).unwrap();
+            assert!(!left.survives(), "{left}");
+        }
     }
 }
