@@ -37,8 +37,8 @@ impl Url {
         if rest.bytes().any(|b| b < 0x20 || b == 0x7f) {
             return Err(Invalid("no control characters before '#'"));
         }
-        let mut url = Url::default();
-        url.fragment = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
+        let decoded = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
+        let mut url = Url { fragment: decoded, ..Url::default() };
         if escape_fragment(&url.fragment) != fragment {
             url.raw_fragment = fragment.to_owned();
         }
