@@ -205,7 +205,16 @@ impl Loader<'_> {
             }
             // Talos crashes where nothing comes next
             let Some(next) = nodes.get(i + 1) else { return Err(ConfigError::MissingKind { pos: node.pos }) };
-            *known = self.identity_text(next, word)?.unwrap_or_default();
+            // a null changes nothing
+            if let Some(text) = self.identity_text(next, word)? {
+                *known = text;
+            }
+        }
+        let written = self.identity(root, "apiVersion")?;
+        if !kind.is_empty() && version == LEGACY && written.as_deref() != Some(LEGACY) {
+            let what = "a document whose version is none of its own, but a value".to_owned();
+            let way_out = "write 'apiVersion: v1alpha1'".to_owned();
+            return Err(ConfigError::NotHandled { pos: root.pos, path: "its top".to_owned(), what, way_out });
         }
         Ok((kind, version))
     }

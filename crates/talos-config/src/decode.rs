@@ -81,6 +81,7 @@ impl<'a> Decoder<'a> {
             return self.opaque(shape, target, origin);
         }
         if target.is_null() {
+            self.check_null(shape, node)?;
             return Ok(Val::new(Data::Zero, origin));
         }
         let data = match shape {
@@ -121,13 +122,28 @@ impl<'a> Decoder<'a> {
                 Ok(val)
             }
             Body::Leaf(codec) => {
-                let alias = !std::ptr::eq(node, target) && !self.tables.0.switches.alias_text;
-                if alias && codec.reads_text() {
-                    return Err(self.misfit(node, "the value itself; this minor takes no alias here"));
-                }
+                self.check_alias(codec, node)?;
                 Ok(Val::new(self.leaf(codec, id, target)?, origin))
             }
         }
+    }
+
+    /// Some minors take no alias where a type reads its own text.
+    fn check_alias(&self, codec: &Codec, node: &Node) -> Result<()> {
+        let alias = matches!(node.kind, NodeKind::Alias { .. }) && !self.tables.0.switches.alias_text;
+        match alias && codec.reads_text() {
+            true => Err(self.misfit(node, "the value itself; this minor takes no alias here")),
+            false => Ok(()),
+        }
+    }
+
+    /// The same for an alias of null.
+    fn check_null(&self, shape: &Shape, node: &Node) -> Result<()> {
+        let base = match self.tables.base(shape) {
+            Shape::Ptr(inner) => self.tables.base(inner),
+            other => other,
+        };
+        self.tables.codec(base).map_or(Ok(()), |codec| self.check_alias(codec, node))
     }
 
     fn is_opaque(&self, node: &Node) -> bool {
@@ -191,8 +207,8 @@ impl<'a> Decoder<'a> {
         let shown = if remnant { HIDDEN_KEY.to_owned() } else { shown_key(name) };
         if let Some(alias) = self.alias {
             // Talos looks for unknown keys only where they are written
-            let what = format!("an alias of what holds {shown:?}, which is no field here");
-            return self.not_handled(alias, &what, "write the value out, since Talos drops such a key");
+            let way_out = format!("write the value out without {shown:?}, which Talos drops there");
+            return self.not_handled(alias, "an alias of a mapping with unknown keys", &way_out);
         }
         let hint = match near {
             Some(k) => format!("; did you mean {k:?}?"),
@@ -303,6 +319,7 @@ impl<'a> Decoder<'a> {
         let mut out = Vec::with_capacity(elements.len());
         for element in elements {
             if element.is_null() && !keeps_null {
+                self.check_null(inner, element)?;
                 continue;
             }
             out.push(self.below(Step::Index(out.len()), inner, element)?);

@@ -39,6 +39,11 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
     for found_one in raw {
         let Raw { path, element, pos, parent_is_document } = found_one;
         let refuse = |reason| ConfigError::Delete { pos, path: pointer(&path), reason };
+        if parent_is_document && api.is_empty() && kind.is_empty() && both_stand(node) {
+            let what = "the deletion of a document without apiVersion and kind".to_owned();
+            let way_out = "name the document that is to go".to_owned();
+            return Err(ConfigError::NotHandled { pos, path: "its top".to_owned(), what, way_out });
+        }
         if parent_is_document && (api.is_empty() || kind.is_empty()) {
             return Err(refuse("a whole document is deleted by apiVersion, kind and name; add them"));
         }
@@ -58,6 +63,13 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
         *root = None;
     }
     Ok(found)
+}
+
+/// Whether apiVersion and kind are there, whatever they are.
+fn both_stand(node: &Node) -> bool {
+    let NodeKind::Mapping(entries) = &node.kind else { return false };
+    let stands = |key: &str| entries.iter().any(|(k, _)| k.own_text() == key);
+    stands("apiVersion") && stands("kind")
 }
 
 /// Talos skips a patch document in which nothing is left but these scalars. `apiVersion` is not among them.

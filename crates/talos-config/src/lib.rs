@@ -40,6 +40,8 @@
 //!   references are used, every tag but the core's and the reference's; merge keys `<<`, and `<<` as a value where
 //!   Talos takes it for null; keys that are no text; keys that an alias repeats, and where a minor takes no lists as
 //!   arguments, aliases of lists;
+//! - an alias of a mapping with keys that its place does not know, which Talos drops; documents that take their version
+//!   from a value that happens to be `machine`;
 //! - numbers that do not fit and become others, where a minor converts those with a point or an exponent;
 //! - unquoted dates in free-form values, and keys of nested free-form mappings that are not read as text;
 //! - a mapping or a list in the place of a text that is decoded by its type, percentages in hexadecimal digits, and

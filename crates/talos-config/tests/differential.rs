@@ -71,7 +71,7 @@ fn merging_references_and_resolving_is_resolving_and_merging() {
     let seed = setting("DIFFERENTIAL_SEED", 20_261_130);
     let options = Options { opaque_tag: Some("!ref".to_owned()), ..Options::default() };
     for side in sides() {
-        let manner = Manner { wrong: 0, styles: false, references: 350 };
+        let manner = Manner { wrong: 0, styles: false, mutations: false, references: 350 };
         let mut generator = Generator::new(&side.json, seed, manner);
         let (mut equal, mut refused) = (0, 0);
         for number in 0..1500 {
