@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
-use crate::codec::binary_text;
+use crate::codec::header_word;
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
@@ -154,13 +154,7 @@ impl Loader<'_> {
         }
         match &node.resolved().kind {
             NodeKind::Scalar { .. } if node.is_null() => Ok(None),
-            NodeKind::Scalar { text, .. } => match node.resolved().tag.as_deref() {
-                Some("tag:yaml.org,2002:binary") => binary_text(text).map(Some).map_err(|_| {
-                    let expected = "UTF-8 text in base64".to_owned();
-                    ConfigError::Value { pos: node.pos, path: format!("/{key}"), expected }
-                }),
-                _ => Ok(Some(text.clone())),
-            },
+            NodeKind::Scalar { text, .. } => header_word(node, text, key).map(Some),
             _ => Err(ConfigError::WrongType {
                 pos: node.pos,
                 path: format!("/{key}"),
