@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 
@@ -280,9 +281,14 @@ pub struct PatchArgs {
     /// What is composed.
     #[command(flatten)]
     pub compose: ComposeArgs,
-    /// Write to this file instead of standard output.
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to this file instead of standard output; folders that are missing are made.
+    #[arg(short, long, value_name = "FILE", value_parser = any_path())]
     pub output: Option<PathBuf>,
+}
+
+/// A path that may be empty, which clap's own may not.
+fn any_path() -> impl TypedValueParser<Value = PathBuf> {
+    clap::builder::OsStringValueParser::new().map(PathBuf::from)
 }
 
 /// What `machineconfig patch` and `machineconfig explain` compose.
@@ -291,7 +297,7 @@ pub struct ComposeArgs {
     /// The machine configuration; `-` for standard input.
     pub file: PathBuf,
     /// A patch, as text or as `@FILE`; may be given several times, and is applied in that order.
-    #[arg(short, long = "patch", value_name = "PATCH")]
+    #[arg(short, long = "patch", value_name = "PATCH", allow_hyphen_values = true)]
     pub patch: Vec<String>,
     /// The Talos minor whose rules compose, as `v1.13`; the newest that this version knows when it is not named.
     #[arg(long, value_name = "MINOR")]

@@ -33,9 +33,13 @@ pub fn refuse(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(Refused(message.into()))
 }
 
-/// Prints an error with its causes and gives the exit code.
+/// Prints an error with its causes and gives the exit code. Output that was lost is an error too.
 pub fn report(result: anyhow::Result<Exit>) -> ExitCode {
-    match result {
+    let lost = match crate::output::lost() {
+        Some(err) => Err(anyhow::anyhow!("{err}").context("Cannot write to standard output")),
+        None => Ok(()),
+    };
+    match result.and_then(|exit| lost.map(|()| exit)) {
         Ok(Exit::Fine) => ExitCode::SUCCESS,
         Ok(Exit::Findings) => ExitCode::from(1),
         Ok(Exit::NotConfirmed) => ExitCode::from(3),

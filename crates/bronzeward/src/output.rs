@@ -1,7 +1,8 @@
 //! What goes to the terminal.
 
 use std::borrow::Cow;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -15,19 +16,35 @@ pub enum Format {
     Json,
 }
 
-/// Prints a line on standard output. A closed pipe ends the output, not the command.
+/// The first error of writing to standard output.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Prints a line on standard output.
 pub fn line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{}", plain(text));
+    bytes(format!("{}\n", plain(text)).as_bytes());
 }
 
-/// Prints bytes as they are.
+/// Prints bytes as they are. What cannot be written ends the output and not the command, which may be in the middle of
+/// an act; [`lost`] tells of it in the end.
 pub fn bytes(bytes: &[u8]) {
-    let _ = std::io::stdout().lock().write_all(bytes);
+    if LOST.get().is_some() {
+        return;
+    }
+    let mut out = io::stdout().lock();
+    // what stays in the buffer would be lost without a word
+    if let Err(err) = out.write_all(bytes).and_then(|()| out.flush()) {
+        let _ = LOST.set(err);
+    }
+}
+
+/// Why a part of the output was lost. A reader that went away has seen what it wanted to see.
+pub fn lost() -> Option<&'static io::Error> {
+    LOST.get().filter(|err| err.kind() != io::ErrorKind::BrokenPipe)
 }
 
 /// Prints on standard error.
 pub fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", plain(text));
+    let _ = writeln!(io::stderr().lock(), "{}", plain(text));
 }
 
 /// Prints a value as JSON.
@@ -50,14 +67,14 @@ fn plain(text: &str) -> Cow<'_, str> {
 
 /// Asks a question at a terminal. `None`: nobody can be asked.
 pub fn ask(question: &str) -> Option<bool> {
-    if !std::io::stdin().is_terminal() {
+    if !io::stdin().is_terminal() {
         return None;
     }
-    let mut err = std::io::stderr().lock();
+    let mut err = io::stderr().lock();
     let _ = write!(err, "{} [y/N] ", plain(question));
     let _ = err.flush();
     let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer).ok()?;
+    io::stdin().read_line(&mut answer).ok()?;
     Some(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 

@@ -213,7 +213,8 @@ pub fn change_text(change: &ChangeLine) -> String {
         (None, Some(new)) => format!("  {}", one_line(new)),
         (None, None) => String::new(),
     };
-    format!("{} {}{value}{from}", change.sign, change.path)
+    // keys and names of documents are anybody's
+    talos_config::path::one_line(&format!("{} {}{value}{from}", change.sign, change.path)).into_owned()
 }
 
 /// A value on one line, cut when it is long.

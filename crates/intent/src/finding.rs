@@ -3,6 +3,7 @@
 use std::fmt;
 
 use talos_config::Pos;
+use talos_config::path::one_line;
 
 /// A stable code of a finding. People filter, documents explain and tests assert on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,8 +118,13 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {} [{}]", self.file, self.pos, self.message, self.code)?;
-        if self.help.is_empty() { Ok(()) } else { write!(f, "; {}", self.help) }
+        let mut row = format!("{}:{}: {} [{}]", self.file, self.pos, self.message, self.code);
+        if !self.help.is_empty() {
+            row.push_str("; ");
+            row.push_str(&self.help);
+        }
+        // keys and names of documents are anybody's
+        f.write_str(&one_line(&row))
     }
 }
 

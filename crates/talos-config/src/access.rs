@@ -8,10 +8,11 @@ use crate::decode::{Decoder, trim_manifests};
 use crate::encode::scalar_text;
 use crate::error::{ConfigError, ResolveError, no_duplicates};
 use crate::node::{Node, Style};
-use crate::path::{DocumentId, DocumentRef, Path, pointer};
+use crate::path::{DocumentId, DocumentRef, Path, one_line, pointer};
 use crate::tables::{Body, Codec, Shape, Tables};
 use crate::trail::{Step, pointer_of, segments_of};
 use crate::value::{Data, FieldClass, Origin, Rule, SourceId, Val, class};
+use crate::walk::visit;
 use thiserror::Error;
 
 /// What stands at a leaf. `Debug` does not show it.
@@ -21,7 +22,7 @@ pub enum LeafValue {
     Text(String),
     /// A reference, by its text without the tag.
     Opaque(String),
-    /// An empty list or mapping that is set.
+    /// An empty list or mapping that is set, or a null.
     Empty,
 }
 
@@ -69,19 +70,19 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccessError {
     /// The configuration has no such document.
-    #[error("{path}: There is no such document; check the kind and the name")]
+    #[error("{}: There is no such document; check the kind and the name", one_line(.path))]
     NoDocument {
         /// The path.
         path: String,
     },
     /// The document has nothing there.
-    #[error("{path}: There is nothing at this place; check the pointer")]
+    #[error("{}: There is nothing at this place; check the pointer", one_line(.path))]
     Nothing {
         /// The path.
         path: String,
     },
     /// A reference may not stand there.
-    #[error("{path}: A reference cannot stand for {what}; choose a single value below or above it")]
+    #[error("{}: A reference cannot stand for {what}; choose a single value below or above it", one_line(.path))]
     NoReference {
         /// The path.
         path: String,
@@ -100,9 +101,6 @@ pub enum Resolved {
     /// A mapping or any other node.
     Node(Node),
 }
-
-/// A function that sees every leaf below a value: path, shape, value.
-type Visit<'v, 'f> = dyn FnMut(&[Step<'v>], &'v Shape, &'v Val) + 'f;
 
 static ANY: Shape = Shape::Any;
 static TEXT: Shape = Shape::Text;
@@ -124,83 +122,18 @@ pub(crate) fn entry(base: &Shape) -> &Shape {
     }
 }
 
-/// Calls `f` for every scalar, reference and empty collection that is set and printed.
-pub(crate) fn visit<'v>(
-    tables: &'v Tables,
-    val: &'v Val,
-    shape: &'v Shape,
-    path: &mut Vec<Step<'v>>,
-    f: &mut Visit<'v, '_>,
-) {
-    walk(tables, (val, shape), true, path, f);
-}
-
-/// Calls `f` for every scalar and reference that is set, whether or not it would be printed.
-pub(crate) fn visit_written<'v>(tables: &'v Tables, val: &'v Val, shape: &'v Shape, f: &mut Visit<'v, '_>) {
-    walk(tables, (val, shape), false, &mut Vec::new(), &mut |path, shape, val| {
-        let empty = match &val.data {
-            Data::List(_) | Data::Map(_) => true,
-            Data::Bytes(bytes) => bytes.is_empty(),
-            Data::Ptr(_) => false,
-            _ => val.is_go_zero(),
-        };
-        if !empty {
-            f(path, shape, val);
-        }
-    });
-}
-
-fn walk<'v>(
-    tables: &'v Tables,
-    (val, shape): (&'v Val, &'v Shape),
-    printed: bool,
-    path: &mut Vec<Step<'v>>,
-    f: &mut Visit<'v, '_>,
-) {
-    match (&val.data, tables.base(shape)) {
-        (Data::Zero, _) => {}
-        (Data::Ptr(inner), Shape::Ptr(s)) => walk(tables, (inner, s), printed, path, f),
-        (Data::List(items), base) if !items.is_empty() => {
-            for (i, item) in items.iter().enumerate() {
-                path.push(Step::Index(i));
-                walk(tables, (item, element(base)), printed, path, f);
-                path.pop();
-            }
-        }
-        (Data::Map(entries), base) if !entries.is_empty() => {
-            for (key, v) in entries.iter() {
-                path.push(Step::Key(key));
-                walk(tables, (v, entry(base)), printed, path, f);
-                path.pop();
-            }
-        }
-        (Data::Struct(fields), base) => {
-            let Some(s) = tables.as_struct(base) else { return };
-            for (field, v) in s.fields.iter().zip(fields.iter()) {
-                let dropped = || printed && field.omitempty && v.is_omitted(&field.shape, tables);
-                if matches!(v.data, Data::Zero) || dropped() {
-                    continue;
-                }
-                if !field.inline {
-                    path.push(Step::Key(&field.key));
-                }
-                walk(tables, (v, &field.shape), printed, path, f);
-                if !field.inline {
-                    path.pop();
-                }
-            }
-        }
-        _ => f(path, shape, val),
-    }
-}
-
 /// The text that is printed for a scalar value.
 pub(crate) fn leaf_value(tables: &Tables, shape: &Shape, val: &Val) -> LeafValue {
     let base = tables.base(shape);
     match &val.data {
         Data::Opaque(text) => LeafValue::Opaque(text.to_string()),
-        Data::Zero if tables.codec(base).is_none() => LeafValue::Empty,
-        Data::List(_) | Data::Map(_) => LeafValue::Empty,
+        Data::Zero if tables.codec(base).is_none() => match base {
+            Shape::Text => LeafValue::Text(String::new()),
+            Shape::Bool => LeafValue::Text("false".to_owned()),
+            Shape::Int { .. } => LeafValue::Text("0".to_owned()),
+            _ => LeafValue::Empty,
+        },
+        Data::List(_) | Data::Map(_) | Data::Struct(_) => LeafValue::Empty,
         Data::Ptr(inner) => match base {
             Shape::Ptr(s) => leaf_value(tables, s, inner),
             _ => LeafValue::Empty,

@@ -2,17 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::access::{Leaf, at, leaf, leaves_of, visit_written};
+use crate::access::{Leaf, at, leaf, leaves_of};
 use crate::codec::header_word;
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, no_duplicates, origin};
+use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, no_duplicates, origin, shown_key};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
-use crate::tables::{MissingDelete, PatchOrder, Shape, Tables};
+use crate::tables::{PatchOrder, Shape, Tables};
 use crate::value::{Data, Origin, SourceId, Val};
+use crate::walk::visit_written;
 use crate::yaml::{Limits, YamlDocument, read_stream};
 
 /// How a stream is loaded.
@@ -53,7 +54,7 @@ pub struct Patch {
 }
 
 #[derive(Clone)]
-enum Step {
+pub(crate) enum Step {
     Delete(Selector, SourceId),
     Merge(Doc),
 }
@@ -85,12 +86,12 @@ impl Doc {
         DocumentId { api, kind, name: self.name.clone() }
     }
 
-    fn api<'t>(&self, tables: &'t Tables) -> &'t str {
+    pub fn api<'t>(&self, tables: &'t Tables) -> &'t str {
         let kind = &tables.0.kinds[self.kind];
         if kind.kind == LEGACY { "" } else { &kind.api }
     }
 
-    fn identity(&self) -> (usize, Option<String>) {
+    pub fn identity(&self) -> (usize, Option<String>) {
         (self.kind, self.name.clone())
     }
 
@@ -167,7 +168,7 @@ impl Loader<'_> {
     fn kind(&self, root: &Node, pos: Pos) -> Result<usize, ConfigError> {
         let mut mistaken = None;
         self.header(root, &mut mistaken)
-            .and_then(|(kind, version)| self.kind_of(kind, &version, pos))
+            .and_then(|(kind, version)| self.kind_of(root, kind, &version, pos))
             .map_err(|error| match mistaken {
                 Some((pos, word)) => ConfigError::HeaderWord { pos, word },
                 None => error,
@@ -213,19 +214,23 @@ impl Loader<'_> {
         Ok((kind, version))
     }
 
-    fn kind_of(&self, kind: String, version: &str, pos: Pos) -> Result<usize, ConfigError> {
+    fn kind_of(&self, root: &Node, kind: String, version: &str, pos: Pos) -> Result<usize, ConfigError> {
         let unknown = |kind: &str| ConfigError::UnknownKind {
             pos,
             kind: kind.to_owned(),
             minor: self.tables.minor().to_owned(),
         };
         if kind.is_empty() {
+            if !["machine", "cluster", "debug", "persist"].iter().any(|k| root.get(k).is_some()) {
+                misspelt(root, "kind")?;
+            }
             return match version == LEGACY {
                 true => self.tables.kind(LEGACY).map(|(i, _)| i).ok_or_else(|| unknown(LEGACY)),
                 false => Err(ConfigError::MissingKind { pos }),
             };
         }
         if version.is_empty() {
+            misspelt(root, "apiVersion")?;
             return Err(ConfigError::MissingApiVersion { pos, kind });
         }
         match self.tables.kind(&kind) {
@@ -250,6 +255,21 @@ impl Loader<'_> {
 
     fn read(&self, bytes: &[u8]) -> Result<Vec<YamlDocument>, ConfigError> {
         Ok(read_stream(bytes, self.tables.dialect(), &self.options.limits)?)
+    }
+}
+
+/// Refuses a key that is the wanted one but for its capitals, by its name.
+fn misspelt(root: &Node, wanted: &str) -> Result<(), ConfigError> {
+    let same =
+        |key: &&Node| key.text().is_some_and(|text| text != wanted && text.eq_ignore_ascii_case(wanted));
+    match root.entries().into_iter().flatten().map(|(key, _)| key).find(same) {
+        Some(key) => Err(ConfigError::UnknownKey {
+            pos: key.pos,
+            path: "The document".to_owned(),
+            key: shown_key(key.text().unwrap_or_default()),
+            hint: format!("; did you mean {wanted:?}?"),
+        }),
+        None => Ok(()),
     }
 }
 
@@ -363,10 +383,12 @@ impl Config {
 
     fn steps(&mut self, patch: &Patch, mut watch: Watch<'_>) -> Result<(), MergeError> {
         let mut appended = Vec::new();
-        for step in &patch.steps {
+        let mut steps = patch.steps.as_slice();
+        while let [step, rest @ ..] = steps {
             match step {
-                Step::Delete(selector, source) => self.delete(selector, *source, &appended)?,
+                Step::Delete(..) => steps = &steps[self.delete(steps, &appended)?..],
                 Step::Merge(doc) => {
+                    steps = rest;
                     let before = self.docs.len();
                     self.merge(doc, watch.as_deref_mut())?;
                     if self.docs.len() > before && !self.tables.0.switches.patch_repeats {
@@ -404,50 +426,6 @@ impl Config {
         })?;
         if let Some(watch) = watch {
             watch.extend(merged.into_iter().map(|s| (right.id(&self.tables), s)));
-        }
-        Ok(())
-    }
-
-    /// `appended` are documents that the same patch added where Talos does not see them yet.
-    fn delete(
-        &mut self,
-        selector: &Selector,
-        source: SourceId,
-        appended: &[(usize, Option<String>)],
-    ) -> Result<(), MergeError> {
-        let fail = |reason| MergeError {
-            document: match &selector.name {
-                Some(name) => format!("{}/{name}", selector.kind),
-                None => selector.kind.clone(),
-            },
-            path: pointer(&selector.path),
-            origin: Some(origin(source, selector.pos)),
-            reason,
-        };
-        let kind = self.tables.kind(&selector.kind).map(|(i, _)| i);
-        let found = self.docs.iter().position(|d| Some(d.kind) == kind && d.name == selector.name);
-        let found = found.filter(|i| !appended.contains(&self.docs[*i].identity()));
-        let Some(index) = found.filter(|i| self.docs[*i].api(&self.tables) == selector.api) else {
-            return match self.tables.0.switches.missing_delete {
-                MissingDelete::Ignored => Ok(()),
-                _ => Err(fail(MergeReason::NoSuchDocument)),
-            };
-        };
-        if selector.path.is_empty() {
-            if selector.kind == LEGACY {
-                return Err(fail(MergeReason::DeleteLegacyRoot));
-            }
-            self.docs.remove(index);
-            return Ok(());
-        }
-        let doc = &mut self.docs[index];
-        let shape = doc.shape(&self.tables);
-        delete::apply(&self.tables, &mut doc.root, shape, &selector.path, selector.element.as_ref())
-            .map_err(fail)?;
-        // deleting the field that names the document changes its identity
-        let key = self.tables.0.kinds[doc.kind].name.clone();
-        if key.is_some() && key.as_ref() == selector.path.first() {
-            doc.name = Some(String::new());
         }
         Ok(())
     }

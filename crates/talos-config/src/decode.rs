@@ -3,6 +3,7 @@
 mod fields;
 mod merge_keys;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::codec::{self, Misfit};
@@ -26,6 +27,8 @@ pub(crate) struct Decoder<'a> {
     pub opaque: Option<&'a str>,
     /// Keys and indexes from the document's root to the node at hand.
     pub path: Vec<Step<'a>>,
+    /// The fields of structs of which nothing is set, which all share.
+    unset: HashMap<*const Struct, Arc<Vec<Val>>>,
     /// Where the outermost alias stands, behind which the node at hand is.
     alias: Option<Pos>,
     /// Whether a free-form value is around the node at hand.
@@ -49,7 +52,7 @@ enum Scalar<'a> {
 
 impl<'a> Decoder<'a> {
     pub fn new(tables: &'a Tables, source: SourceId, opaque: Option<&'a str>) -> Self {
-        Decoder { tables, source, opaque, path: Vec::new(), alias: None, free: false }
+        Decoder { tables, source, opaque, path: Vec::new(), unset: HashMap::new(), alias: None, free: false }
     }
 
     fn origin(&self, node: &Node) -> Origin {
@@ -169,6 +172,12 @@ impl<'a> Decoder<'a> {
 
     fn structure(&mut self, s: &'a Struct, node: &'a Node) -> Result<Data> {
         let entries = self.entries(node, "a mapping")?;
+        if entries.is_empty() {
+            let unset = || Arc::new(vec![Val::default(); s.fields.len()]);
+            return Ok(Data::Struct(Arc::clone(
+                self.unset.entry(std::ptr::from_ref(s)).or_insert_with(unset),
+            )));
+        }
         let mut fields = vec![Val::default(); s.fields.len()];
         // a free-form value is a struct around a map
         let free = s.keys.is_empty() && s.rest.is_some();

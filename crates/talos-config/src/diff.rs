@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::access::{LeafValue, leaf_value, visit};
+use crate::access::{LeafValue, leaf_value};
 use crate::config::{Config, Doc};
 use crate::path::DocumentId;
 use crate::trail::pointer_of;
+use crate::walk::visit;
 
 /// How a value differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::node::{Node, NodeKind, Pos, Style};
+use crate::path::one_line;
 use crate::value::{Origin, SourceId};
 use crate::yaml::ReadError;
 
@@ -16,11 +17,13 @@ pub enum ConfigError {
     #[error("The file holds no document; write one, or leave the file out")]
     NoDocuments,
     /// A patch without any document, or of comments only.
-    #[error("The patch holds no document; Talos would take it for an empty JSON patch: leave the file out")]
+    #[error(
+        "The patch holds no document that changes anything, and Talos takes that for no strategic merge patch; leave it out"
+    )]
     EmptyPatch,
     /// A list at the root: a JSON patch (RFC 6902).
     #[error(
-        "{pos}: This is a JSON patch (RFC 6902), which Talos refuses for configurations of several documents; write the same change as a strategic merge patch: the keys down to the field, then the new value, or '$patch: delete'"
+        "{pos}: This is a JSON patch (RFC 6902), which Talos takes only for a configuration of one document, and this program not at all; write the same change as a strategic merge patch: the keys down to the field, then the new value, or '$patch: delete'"
     )]
     Json6902 {
         /// Where the list begins.
@@ -43,7 +46,7 @@ pub enum ConfigError {
         pos: Pos,
     },
     /// `apiVersion` is missing.
-    #[error("{pos}: The document of kind {kind} has no apiVersion; add 'apiVersion: v1alpha1'")]
+    #[error("{pos}: The document of kind {} has no apiVersion; add 'apiVersion: v1alpha1'", one_line(.kind))]
     MissingApiVersion {
         /// Where the document begins.
         pos: Pos,
@@ -62,7 +65,8 @@ pub enum ConfigError {
     },
     /// A kind that this Talos minor does not have.
     #[error(
-        "{pos}: Talos {minor} has no kind {kind} of this apiVersion; check the spelling and the cluster's version"
+        "{pos}: Talos {minor} has no kind {} of this apiVersion; check the spelling and the cluster's version",
+        one_line(.kind)
     )]
     UnknownKind {
         /// Where the document begins.
@@ -81,7 +85,7 @@ pub enum ConfigError {
         key: String,
     },
     /// A key that the type does not have.
-    #[error("{pos}: {path} has no field {key:?}{hint}")]
+    #[error("{pos}: {} has no field {key:?}{hint}", one_line(.path))]
     UnknownKey {
         /// The key.
         pos: Pos,
@@ -93,7 +97,7 @@ pub enum ConfigError {
         hint: String,
     },
     /// A mapping where a list is needed, and so on.
-    #[error("{pos}: {path} must be {expected}, not a {found}; change it")]
+    #[error("{pos}: {} must be {expected}, not a {found}; change it", one_line(.path))]
     WrongType {
         /// The value.
         pos: Pos,
@@ -105,7 +109,7 @@ pub enum ConfigError {
         found: &'static str,
     },
     /// A scalar that the field's type does not take.
-    #[error("{pos}: The value of {path} does not fit; write {expected}")]
+    #[error("{pos}: The value of {} does not fit; write {expected}", one_line(.path))]
     Value {
         /// The value.
         pos: Pos,
@@ -115,7 +119,7 @@ pub enum ConfigError {
         expected: String,
     },
     /// Something that Talos may take but this engine cannot do exactly.
-    #[error("{pos}: {what} at {path} cannot be handled exactly as Talos does; {way_out}")]
+    #[error("{pos}: {what} at {} cannot be handled exactly as Talos does; {way_out}", one_line(.path))]
     NotHandled {
         /// Where.
         pos: Pos,
@@ -127,7 +131,7 @@ pub enum ConfigError {
         way_out: String,
     },
     /// A reference where none may stand.
-    #[error("{pos}: A reference cannot stand for {what} at {path}; write the value there")]
+    #[error("{pos}: A reference cannot stand for {what} at {}; write the value there", one_line(.path))]
     OpaquePlace {
         /// Where.
         pos: Pos,
@@ -137,7 +141,7 @@ pub enum ConfigError {
         what: String,
     },
     /// The same document twice.
-    #[error("{pos}: The document {id} stands here for the second time; put both into one")]
+    #[error("{pos}: The document {} stands here for the second time; put both into one", one_line(.id))]
     DuplicateDocument {
         /// The second one.
         pos: Pos,
@@ -145,7 +149,7 @@ pub enum ConfigError {
         id: String,
     },
     /// Two documents that exclude each other.
-    #[error("{pos}: {second} cannot exist beside {first}; remove one")]
+    #[error("{pos}: {} cannot exist beside {}; remove one", one_line(.second), one_line(.first))]
     Conflict {
         /// The second one.
         pos: Pos,
@@ -155,7 +159,7 @@ pub enum ConfigError {
         second: String,
     },
     /// A `$patch: delete` that Talos does not understand.
-    #[error("{pos}: The '$patch: delete' at {path} cannot work: {reason}")]
+    #[error("{pos}: The '$patch: delete' at {} cannot work: {reason}", one_line(.path))]
     Delete {
         /// The mapping that is to be deleted.
         pos: Pos,
@@ -193,7 +197,7 @@ impl ConfigError {
 
 /// Why a patch cannot be applied. [`MergeError::origin`] is the place in the patch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{}{document} {path}: {reason}", place(.origin))]
+#[error("{}{}{}: {reason}", place(.origin), one_line(.document), behind(.path))]
 pub struct MergeError {
     /// The document, as `kind/name`.
     pub document: String,
@@ -207,6 +211,11 @@ pub struct MergeError {
 
 fn place(origin: &Option<Origin>) -> String {
     origin.map(|o| format!("{}: In ", o.pos)).unwrap_or_else(|| "In ".to_owned())
+}
+
+/// The pointer behind the name of its document.
+fn behind(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!(" {}", one_line(path)) }
 }
 
 /// What is wrong with a merge.
@@ -251,10 +260,12 @@ pub enum MergeReason {
     )]
     CannotDelete,
     /// The `v1alpha1` document as a whole.
-    #[error("the v1alpha1 document cannot be deleted")]
+    #[error("the v1alpha1 document cannot be deleted; delete its fields")]
     DeleteLegacyRoot,
     /// The document is there twice after the patch.
-    #[error("the patch makes the document exist twice")]
+    #[error(
+        "the patch makes the document exist twice; put both into one, or leave the field that names the document as it is"
+    )]
     DuplicateDocument,
     /// The document excludes another one.
     #[error("the patch adds a document that cannot exist beside another one of that name; delete the other")]
@@ -263,7 +274,7 @@ pub enum MergeReason {
 
 /// Why a configuration cannot be printed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{document} {path}: {reason}")]
+#[error("{}{}: {reason}", one_line(.document), behind(.path))]
 pub struct EncodeError {
     /// The document, as `kind/name`.
     pub document: String,
@@ -280,7 +291,7 @@ pub struct EncodeError {
 pub enum EncodeReason {
     /// Talos' own output would not parse, or would read as something else.
     #[error(
-        "Talos' encoder would damage this text (it begins with a blank or a tab, or holds a line break that YAML does not keep); change the text"
+        "Talos prints this text so that it reads as another one, or not at all (it begins with a blank or a tab, holds a line break that YAML does not keep, is a name that Talos takes for the key 'kind' or 'apiVersion', or a URL of nothing); change the text"
     )]
     Lossy,
     /// A value of a type that the tables know and this engine does not.
@@ -315,7 +326,7 @@ impl EncodeReason {
 #[derive(Debug, Error)]
 pub enum ResolveError<E: std::error::Error + 'static> {
     /// The caller has no value.
-    #[error("{document} {path}: The reference has no value")]
+    #[error("{}{}: The reference has no value", one_line(.document), behind(.path))]
     Missing {
         /// The document, as `kind/name`.
         document: String,
@@ -326,7 +337,7 @@ pub enum ResolveError<E: std::error::Error + 'static> {
         source: E,
     },
     /// The value does not fit the field.
-    #[error("{document} {path}: The value of the reference does not fit the field; store another value")]
+    #[error("{}{}: The value of the reference does not fit the field; store another value", one_line(.document), behind(.path))]
     Unfit {
         /// The document, as `kind/name`.
         document: String,
@@ -338,7 +349,9 @@ pub enum ResolveError<E: std::error::Error + 'static> {
     },
     /// The value is empty or zero, which Talos treats like an absent one.
     #[error(
-        "{document} {path}: The value of the reference is empty or zero, which Talos takes for unset; store another value"
+        "{}{}: The value of the reference is empty or zero, which Talos takes for unset; store another value",
+        one_line(.document),
+        behind(.path)
     )]
     Empty {
         /// The document, as `kind/name`.

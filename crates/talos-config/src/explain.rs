@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::access::{Leaf, element, entry, leaf, leaves_of, visit};
-use crate::config::{Config, Doc, Patch};
+use crate::access::{Leaf, leaf, leaves_of};
+use crate::config::{Config, Patch};
 use crate::merge::{Surprise, SurpriseKind};
 use crate::path::DocumentId;
-use crate::tables::{Shape, Tables};
-use crate::trail::Step;
-use crate::value::{Data, Origin, Rule, Val};
+use crate::value::{Origin, Rule};
+use crate::walk::visit_held;
 
 /// A value with its provenance, and that of the list element which holds it.
 #[derive(Clone, Debug)]
@@ -18,6 +17,8 @@ pub struct Explained {
     pub leaf: Leaf,
     /// How the innermost list element that was merged or appended, and that holds the value, came about.
     pub element: Option<ElementRule>,
+    /// Where the list or mapping stood that a patch replaced as a whole by the one which holds the value.
+    pub whole: Option<Origin>,
 }
 
 /// How a list element came to stand in its list.
@@ -27,6 +28,15 @@ pub enum ElementRule {
     Appended,
     /// A patch merged into it, since both have the same value in one of these fields.
     MergedBy(Vec<String>),
+}
+
+impl ElementRule {
+    fn of(rule: Rule, identity: &[String]) -> Self {
+        match rule {
+            Rule::Matched => ElementRule::MergedBy(identity.to_vec()),
+            _ => ElementRule::Appended,
+        }
+    }
 }
 
 impl fmt::Display for ElementRule {
@@ -54,15 +64,19 @@ pub struct Unexpected {
 }
 
 impl Config {
-    /// Every value that is set and printed, with its provenance, in the order of [`Config::leaves`].
+    /// Every value that was written and is printed, empty mappings and nulls included, with its provenance, in the order of [`Config::leaves`].
     pub fn explain(&self) -> Vec<Explained> {
         let mut all = Vec::new();
         for doc in &self.docs {
             let shape = doc.shape(&self.tables);
-            visit(&self.tables, &doc.root, shape, &mut Vec::new(), &mut |path, shape, val| {
+            let tables = &self.tables;
+            visit_held(tables, &doc.root, shape, &mut Vec::new(), &mut |path, shape, val, held| {
                 if let Some(origin) = val.origin {
-                    let leaf = leaf(&self.tables, doc, path, shape, val, origin);
-                    all.push(Explained { leaf, element: element_rule(&self.tables, doc, path) });
+                    all.push(Explained {
+                        leaf: leaf(tables, doc, path, shape, val, origin),
+                        element: held.element.map(|(rule, identity)| ElementRule::of(rule, identity)),
+                        whole: held.overrode.filter(|_| val.overrode.is_none()),
+                    });
                 }
             });
         }
@@ -147,56 +161,5 @@ impl fmt::Display for SurpriseKind {
             SurpriseKind::Repeated => "the list holds an equal element already, and now stands there twice",
             SurpriseKind::Lost => "the value is not in the result: Talos leaves it out",
         })
-    }
-}
-
-/// How the innermost element on the way that a patch touched came about.
-fn element_rule(tables: &Tables, doc: &Doc, path: &[Step<'_>]) -> Option<ElementRule> {
-    let (mut val, mut shape): (&Val, &Shape) = (&doc.root, doc.shape(tables));
-    let (mut found, mut identity) = (None, Vec::new());
-    for step in path {
-        (val, shape) = below(tables, val, shape, *step, &mut identity)?;
-        if let Step::Index(_) = step {
-            match val.rule {
-                Rule::Appended => found = Some(ElementRule::Appended),
-                Rule::Matched => found = Some(ElementRule::MergedBy(identity.clone())),
-                _ => {}
-            }
-        }
-    }
-    found
-}
-
-/// One step down, through pointers and inline structs; `identity` is that of the last list's elements.
-fn below<'v>(
-    tables: &'v Tables,
-    val: &'v Val,
-    shape: &'v Shape,
-    step: Step<'_>,
-    identity: &mut Vec<String>,
-) -> Option<(&'v Val, &'v Shape)> {
-    if let Shape::Type(id) = shape {
-        let of_list = &tables.ty(*id).identity;
-        if !of_list.is_empty() {
-            identity.clone_from(of_list);
-        }
-    }
-    match (&val.data, tables.base(shape), step) {
-        (Data::Ptr(inner), Shape::Ptr(s), _) => below(tables, inner, s, step, identity),
-        (Data::List(items), base, Step::Index(i)) => Some((items.get(i)?, element(base))),
-        (Data::Map(entries), base, Step::Key(key)) => {
-            Some((&entries.iter().find(|(k, _)| **k == *key)?.1, entry(base)))
-        }
-        (Data::Struct(fields), base, Step::Key(key)) => {
-            let s = tables.as_struct(base)?;
-            s.fields.iter().zip(fields.iter()).find_map(|(field, v)| {
-                if field.inline {
-                    below(tables, v, &field.shape, step, identity)
-                } else {
-                    (field.key == key).then_some((v, &field.shape))
-                }
-            })
-        }
-        _ => None,
     }
 }

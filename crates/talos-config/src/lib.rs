@@ -64,6 +64,7 @@ mod config;
 mod decode;
 mod delete;
 mod diff;
+mod digest;
 mod emit;
 mod encode;
 mod error;
@@ -78,6 +79,7 @@ pub mod tables;
 mod trail;
 mod url;
 mod value;
+mod walk;
 pub mod yaml;
 
 pub use access::{AccessError, Found, Leaf, LeafValue, Resolved};

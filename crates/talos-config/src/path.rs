@@ -1,5 +1,6 @@
 //! Names of documents and places in them: `doc[n]` with an RFC 6901 pointer for people, `kind/name` for marks.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use thiserror::Error;
@@ -15,11 +16,25 @@ pub struct DocumentId {
     pub name: Option<String>,
 }
 
+/// A text as a part of a message or a row: names and keys may hold anything, so what breaks the line, moves a cursor or
+/// turns the direction of writing around is one sign that does not.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    let breaks = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    match text.contains(breaks) {
+        true => Cow::Owned(text.chars().map(|c| if breaks(c) { '\u{fffd}' } else { c }).collect()),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// For people: `kind/name` in one line.
 impl fmt::Display for DocumentId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
-            Some(name) => write!(f, "{}/{}", self.kind, name.replace('~', "~0").replace('/', "~1")),
-            None => f.write_str(&self.kind),
+            Some(name) => write!(f, "{}/{}", one_line(&self.kind), one_line(&escape(name))),
+            None => f.write_str(&one_line(&self.kind)),
         }
     }
 }

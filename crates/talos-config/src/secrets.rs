@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::access::{AccessError, at_mut, element, entry, raw_text, visit};
+use crate::access::{AccessError, at_mut, element, entry, raw_text};
 use crate::config::{Config, Doc};
 use crate::path::{DocumentId, Path, pointer};
 use crate::tables::{Shape, Tables};
 use crate::trail::{Step, pointer_of, segments_of};
 use crate::url::{has_parameter, query_anew};
 use crate::value::{Data, Origin, Val};
+use crate::walk::visit;
 
 /// Fields that some Talos minor redacts, by kind: older minors redact less, so all of it is redacted for every minor.
 /// `*` is any key or index, `**` any number of them.

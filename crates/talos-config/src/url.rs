@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 pub(crate) struct Invalid(pub &'static str);
 
 /// A parsed URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Url {
     pub scheme: String,
     /// What stands behind the scheme if that is not a slash: then there is neither host nor path.
@@ -68,6 +68,11 @@ impl Url {
             url.raw_path = rest.to_owned();
         }
         Ok(url)
+    }
+
+    /// Whether a printed URL is read as one that prints the same. Where nothing is printed, it may be read as no URL.
+    pub fn is_read_back(printed: &str) -> bool {
+        !printed.is_empty() && Url::parse(printed).is_ok_and(|read| read.to_string() == printed)
     }
 
     fn take_scheme<'a>(&mut self, text: &'a str) -> Result<&'a str, Invalid> {

@@ -43,7 +43,7 @@ fn cases(text: &str) -> Vec<Named> {
 fn compare_hand_made(side: &Side) {
     let mut oracle = Oracle::start_with(&side.library);
     let mut tally = Tally::default();
-    for file in ["scalars", "leaves", "merge", "delete", "documents", "reader", "minors", "aliases"] {
+    for file in ["scalars", "leaves", "merge", "delete", "lists", "documents", "reader", "minors", "aliases"] {
         let path = format!("{}/tests/cases/{file}.txt", env!("CARGO_MANIFEST_DIR"));
         for named in cases(&std::fs::read_to_string(path).unwrap()) {
             if named.minors.is_empty() || named.minors.iter().any(|m| m == side.tables.minor()) {

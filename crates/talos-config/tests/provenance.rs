@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use talos_config::{Config, Leaf, Options, Origin, Patch, Rule, SourceId, SurpriseKind, Tables};
+use talos_config::{Config, Leaf, LeafValue, Options, Origin, Patch, Rule, SourceId, SurpriseKind, Tables};
 
 fn load(text: &str) -> Config {
     Config::load(&Tables::v1_13(), text.as_bytes(), SourceId(0), &Options::default()).unwrap()
@@ -145,5 +145,72 @@ fn every_printed_value_has_provenance() {
         config.leaves().all(|leaf| leaf.origin.pos.line > 0),
         "{:?}",
         config.leaves().collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn mappings_and_nulls_of_the_result_have_a_row() {
+    let mut config = load(
+        "machine:\n  type: null\n  network: {}\n  kubelet:\n    extraConfig: {g: null, h: [null], e: {}}\n  disks: [null]\n  systemDiskEncryption:\n    state: {provider: luks2, keys: [{slot: 0, tpm: {}}]}\ncluster:\n  discovery: {registries: {kubernetes: {}}}\n",
+    );
+    config.apply(&patch("machine:\n  type: null\n  features: {}\n  sysctls: {a: null}\n", 1)).unwrap();
+    let rows: Vec<_> = config
+        .explain()
+        .into_iter()
+        .map(|e| (e.leaf.pointer, e.leaf.origin.pos.line, e.leaf.value))
+        .collect();
+    let empty = |pointer: &str, line| (pointer.to_owned(), line, LeafValue::Empty);
+    for row in [
+        empty("/machine/network", 3),
+        empty("/machine/kubelet/extraConfig/g", 5),
+        empty("/machine/kubelet/extraConfig/h/0", 5),
+        empty("/machine/kubelet/extraConfig/e", 5),
+        empty("/machine/disks/0", 6),
+        empty("/machine/systemDiskEncryption/state/keys/0/tpm", 8),
+        empty("/machine/features", 3),
+        empty("/cluster/discovery/registries/kubernetes", 10),
+        // a null that is printed as the zero of its type
+        ("/machine/type".to_owned(), 2, LeafValue::Text(String::new())),
+        ("/machine/sysctls/a".to_owned(), 4, LeafValue::Text(String::new())),
+    ] {
+        assert!(rows.contains(&row), "{row:?} is not among {rows:?}");
+    }
+    let pointers: HashSet<&String> = rows.iter().map(|(pointer, ..)| pointer).collect();
+    assert_eq!(pointers.len(), rows.len(), "no place has two rows");
+    // a difference in such a value is one
+    let without = load("machine:\n  kubelet:\n    extraConfig: {h: [null], e: {}}\n");
+    let with = load("machine:\n  network: {}\n  kubelet:\n    extraConfig: {g: null, h: [null], e: {}}\n");
+    let found: Vec<_> =
+        talos_config::diff(&without, &with).into_iter().map(|c| (c.kind, c.pointer)).collect();
+    let added = |p: &str| (talos_config::ChangeKind::Added, p.to_owned());
+    assert_eq!(found, [added("/machine/kubelet/extraConfig/g"), added("/machine/network")]);
+}
+
+#[test]
+fn what_a_replaced_list_overrode_is_named() {
+    let mut config = load(
+        "cluster:\n  network:\n    podSubnets: [10.1.0.0/16, 10.2.0.0/16]\n    serviceSubnets: [10.9.0.0/16]\n  apiServer:\n    auditPolicy: {rules: [{level: None}]}\n    extraArgs: {x: [a, b], y: a, z: c}\n",
+    );
+    let right = "cluster:\n  network:\n    podSubnets: [10.3.0.0/16]\n    serviceSubnets: []\n  apiServer:\n    auditPolicy: {rules: [{level: Metadata}]}\n    extraArgs: {x: [c], y: [d], z: e}\n";
+    config.apply(&patch(right, 1)).unwrap();
+    let said: Vec<_> = config
+        .explain()
+        .into_iter()
+        .map(|e| {
+            let at = |o: Option<Origin>| o.map(|o| (o.source.0, o.pos.line, o.pos.column));
+            (e.leaf.pointer, e.leaf.origin.source.0, at(e.leaf.overrode), at(e.whole))
+        })
+        .collect();
+    let row = |pointer: &str, own, whole| (pointer.to_owned(), 1, own, whole);
+    assert_eq!(
+        said,
+        [
+            row("/cluster/network/podSubnets/0", None, Some((0, 3, 17))),
+            row("/cluster/network/serviceSubnets", Some((0, 4, 21)), None),
+            row("/cluster/apiServer/extraArgs/x/0", None, Some((0, 7, 20))),
+            row("/cluster/apiServer/extraArgs/y/0", None, Some((0, 7, 31))),
+            row("/cluster/apiServer/extraArgs/z", Some((0, 7, 37)), None),
+            row("/cluster/apiServer/auditPolicy/rules/0/level", None, Some((0, 6, 18))),
+        ]
     );
 }

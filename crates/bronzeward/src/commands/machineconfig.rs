@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use talos_config::path::one_line;
 use talos_config::{Config, ConfigError, MergeError, Options, Origin, Patch, SourceId, Tables, excerpt};
 
 use crate::cli::{Cli, ComposeArgs, Machineconfig};
@@ -23,7 +24,7 @@ struct Input {
 pub fn run(cli: &Cli, command: &Machineconfig) -> Result<Exit> {
     match command {
         Machineconfig::Patch(args) => {
-            let inputs = read(&args.compose)?;
+            let inputs = read(&cli.directory, &args.compose)?;
             let bytes = match inputs.as_slice() {
                 [only] => {
                     // nothing is composed, and a contract that is named is one all the same
@@ -37,7 +38,7 @@ pub fn run(cli: &Cli, command: &Machineconfig) -> Result<Exit> {
                     config.encode().map_err(|err| refuse(format!("{}: {err}", place(&inputs, err.origin))))?
                 }
             };
-            write(args.output.as_deref(), &bytes)
+            write(&cli.directory, args.output.as_deref(), &bytes)
         }
         Machineconfig::Explain(args) => {
             let also: Vec<talos_config::Path> = args
@@ -45,7 +46,7 @@ pub fn run(cli: &Cli, command: &Machineconfig) -> Result<Exit> {
                 .iter()
                 .map(|text| text.parse().map_err(|err| refuse(format!("`{text}`: {err}"))))
                 .collect::<Result<_>>()?;
-            let inputs = read(&args.compose)?;
+            let inputs = read(&cli.directory, &args.compose)?;
             let mut explained =
                 |config: &mut Config, patch: &Patch, number| apply_explained(config, patch, &inputs, number);
             let config = compose(&args.compose, &inputs, &mut explained)?;
@@ -106,7 +107,7 @@ fn apply_explained(
         output::complain(&format!(
             "{}: {document}:{}: {} [{code}]; {help}",
             place(inputs, what.patch),
-            what.pointer,
+            one_line(&what.pointer),
             what.kind
         ));
     }
@@ -129,31 +130,55 @@ fn tables(contract: Option<&str>) -> Result<Tables> {
     })
 }
 
-fn read(args: &ComposeArgs) -> Result<Vec<Input>> {
-    let mut inputs = vec![from_file(&args.file)?];
+fn read(directory: &Path, args: &ComposeArgs) -> Result<Vec<Input>> {
+    let files = args.patch.iter().filter_map(|patch| file_of(patch));
+    if files.chain([args.file.as_path()]).filter(|file| *file == Path::new("-")).count() > 1 {
+        return Err(refuse(
+            "Standard input is named twice, and can be read once: put one of the two into a file",
+        ));
+    }
+    let mut inputs = vec![from_file(directory, &args.file)?];
     for (patch, number) in args.patch.iter().zip(1..) {
-        inputs.push(match patch.strip_prefix('@') {
-            Some(file) => from_file(Path::new(file))?,
+        inputs.push(match file_of(patch) {
+            Some(file) if file == Path::new("") => {
+                return Err(refuse(format!("--patch #{number}: The patch is empty; leave it out")));
+            }
+            Some(file) => from_file(directory, file)?,
             None => Input { name: format!("--patch #{number}"), bytes: patch.clone().into_bytes() },
         });
     }
     Ok(inputs)
 }
 
-fn from_file(path: &Path) -> Result<Input> {
+/// The file that a patch argument names. As talosctl has it: no patch can be written without a blank, a line break or
+/// an opening bracket, so that what has none of these is a name, also without `@`.
+fn file_of(patch: &str) -> Option<&Path> {
+    let text = patch.contains([' ', '\n']) || patch.starts_with(['[', '{']);
+    patch.strip_prefix('@').or_else(|| (!text).then_some(patch)).map(Path::new)
+}
+
+fn from_file(directory: &Path, path: &Path) -> Result<Input> {
     if path == Path::new("-") {
         let mut bytes = Vec::new();
         io::stdin().read_to_end(&mut bytes).context("Cannot read standard input")?;
         return Ok(Input { name: "<stdin>".to_owned(), bytes });
     }
-    let bytes = fs::read(path).with_context(|| format!("Cannot read `{}`", path.display()))?;
-    Ok(Input { name: path.display().to_string(), bytes })
+    let bytes =
+        fs::read(directory.join(path)).with_context(|| format!("Cannot read `{}`", path.display()))?;
+    Ok(Input { name: one_line(&path.display().to_string()).into_owned(), bytes })
 }
 
-fn write(file: Option<&Path>, bytes: &[u8]) -> Result<Exit> {
-    match file {
-        Some(file) => fs::write(file, bytes).with_context(|| format!("Cannot write `{}`", file.display()))?,
-        None => output::bytes(bytes),
+/// Writes where it is told, as talosctl does: an empty name is standard output, and folders are made.
+fn write(directory: &Path, file: Option<&Path>, bytes: &[u8]) -> Result<Exit> {
+    let Some(file) = file.filter(|file| *file != Path::new("")) else {
+        output::bytes(bytes);
+        return Ok(Exit::Fine);
+    };
+    let full = directory.join(file);
+    if let Some(folder) = full.parent() {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("Cannot make the folder of `{}`", file.display()))?;
     }
+    fs::write(full, bytes).with_context(|| format!("Cannot write `{}`", file.display()))?;
     Ok(Exit::Fine)
 }

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use bronzeward_compile::{compose, compose_each, compose_explained};
 use bronzeward_intent::{Findings, Intent, Name};
 use serde_json::{Value, json};
+use talos_config::path::one_line;
 use talos_config::{Config, Dialect, Explained, LeafValue, Limits, Origin, Rule};
 
 use crate::cli::{Cli, Render};
@@ -173,7 +174,7 @@ pub(super) const HIDDEN: &str = "******";
 /// Prints every value of a redacted configuration with its provenance.
 pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format: Format) {
     let mut rows = Vec::new();
-    for Explained { leaf, element } in config.explain() {
+    for Explained { leaf, element, whole } in config.explain() {
         let path = format!("{}:{}", leaf.document, leaf.pointer);
         let value = match &leaf.value {
             LeafValue::Text(text) => text.clone(),
@@ -183,10 +184,11 @@ pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format:
         let rule = match leaf.rule {
             Rule::Replaced => "replaced",
             Rule::Appended => "appended",
+            _ if whole.is_some() => "replaced",
             _ => "set",
         };
         let element = element.filter(|_| leaf.rule != Rule::Appended).map(|rule| rule.to_string());
-        let overrode = leaf.overrode.map(place);
+        let overrode = leaf.overrode.or(whole).map(place);
         if format == Format::Json {
             rows.push(json!({
                 "path": path, "value": value, "from": place(leaf.origin), "overrode": overrode,
@@ -194,8 +196,9 @@ pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format:
             }));
             continue;
         }
+        let all = if whole.is_some() { " as a whole" } else { "" };
         let mut how = match overrode {
-            Some(overrode) => format!("{}, over {overrode}", place(leaf.origin)),
+            Some(overrode) => format!("{}, over {overrode}{all}", place(leaf.origin)),
             None => place(leaf.origin),
         };
         if rule == "appended" {
@@ -205,7 +208,7 @@ pub(super) fn explain(config: &Config, place: &dyn Fn(Origin) -> String, format:
             how.push_str(&format!(", {element}"));
         }
         let value: String = value.chars().map(|c| if c.is_control() { '␤' } else { c }).take(80).collect();
-        output::line(&format!("{path}  {value}  ({how})"));
+        output::line(&one_line(&format!("{path}  {value}  ({how})")));
     }
     if format == Format::Json {
         output::json(&rows);

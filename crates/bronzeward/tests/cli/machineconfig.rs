@@ -132,7 +132,12 @@ fn what_is_refused_names_file_place_and_way_out() {
         (&["c.yaml", "--contract", "v1.3"], 1, &["`v1.3` is not supported"]),
         (&["gone.yaml"], 2, &["Cannot read `gone.yaml`"]),
         (&["c.yaml", "-p", "@gone.yaml"], 2, &["Cannot read `gone.yaml`"]),
-        (&["c.yaml", "-p", INLINE, "-o", "no/such/folder"], 2, &["Cannot write `no/such/folder`"]),
+        (
+            &["c.yaml", "-p", INLINE, "-o", "c.yaml/folder/x"],
+            2,
+            &["Cannot make the folder of `c.yaml/folder/x`"],
+        ),
+        (&["c.yaml", "-p", INLINE, "-o", "."], 2, &["Cannot write `.`"]),
         (&[], 2, &["<FILE>"]),
     ] {
         let (out, said) = bronzeward(dir.path(), &[&["machineconfig", "patch"], args].concat(), code);
@@ -142,6 +147,97 @@ fn what_is_refused_names_file_place_and_way_out() {
         }
         assert!(!said.contains("hunter2") && !said.contains("panicked"), "{said}");
     }
+}
+
+#[test]
+fn what_holds_nothing_or_cannot_be_read_is_refused() {
+    let dir = files(&[("c.yaml", CONFIG)]);
+    for (args, code, parts) in [
+        (
+            &["c.yaml", "-p", "{}"] as &[&str],
+            1,
+            &["--patch #1: The patch holds no document that changes anything", "leave it out"] as &[&str],
+        ),
+        (&["c.yaml", "-p", ""], 1, &["--patch #1: The patch is empty; leave it out"]),
+        (&["c.yaml", "-p", "gone"], 2, &["Cannot read `gone`"]),
+        (&["-", "-p", INLINE, "-p", "@-"], 1, &["Standard input is named twice"]),
+        (&["c.yaml", "-p", "-", "-p", "@-"], 1, &["Standard input is named twice"]),
+    ] {
+        let (out, said) = bronzeward(dir.path(), &[&["machineconfig", "patch"], args].concat(), code);
+        assert!(out.is_empty(), "{args:?}: {out}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{args:?}: {parts:?} is not in\n{said}");
+    }
+}
+
+#[test]
+fn patches_are_taken_as_talosctl_takes_them() {
+    let dir = files(&[("c.yaml", CONFIG), ("p.yaml", PATCH), ("sub/c.yaml", CONFIG), ("sub/p.yaml", PATCH)]);
+    let talosctl = tool(Tool::Talosctl);
+    let dashes = format!("---\n{INLINE}");
+    for (patch, out) in [
+        // a name needs no @ if it cannot be a patch
+        ("p.yaml", "a/b/out.yaml"),
+        ("./p.yaml", "./out.yaml"),
+        ("@p.yaml", "a/b/out.yaml"),
+        // what begins with dashes is no option here
+        (&dashes, "out.yaml"),
+        ("---\nmachine: {type: worker}", "a/c/out.yaml"),
+        ("{\"machine\":{\"type\":\"worker\"}}", "out.yaml"),
+        ("machine:\n  type: worker", "out.yaml"),
+    ] {
+        let known = ["machineconfig", "patch", "c.yaml", "-p", patch, "-o"];
+        let (by_them, by_us) = (format!("theirs/{out}"), format!("ours/{out}"));
+        let theirs = ran(&talosctl, dir.path(), &[&known[..], &[&by_them]].concat(), "");
+        assert!(theirs.status.success(), "{patch}: {theirs:?}");
+        let theirs = fs::read_to_string(dir.path().join("theirs").join(out)).unwrap();
+        let ours = [&known[..], &[&by_us, "--contract", "1.13"]].concat();
+        bronzeward(dir.path(), &ours, 0);
+        assert_eq!(fs::read_to_string(dir.path().join("ours").join(out)).unwrap(), theirs, "{patch}");
+        // an empty name is standard output
+        let shown = [&known[..], &["", "--contract", "1.13"]].concat();
+        assert_eq!(bronzeward(dir.path(), &shown, 0).0, theirs, "{patch}");
+        // names are looked for in the folder of -C
+        let elsewhere = [&["-C", "sub"], &ours[..]].concat();
+        bronzeward(dir.path(), &elsewhere, 0);
+        assert_eq!(fs::read_to_string(dir.path().join("sub/ours").join(out)).unwrap(), theirs, "{patch}");
+    }
+    fs::write(dir.path().join("talos-refuses.yaml"), "- {op: test, path: /machine/type, value: worker}\n")
+        .unwrap();
+    let (_, said) = bronzeward(dir.path(), &["mc", "patch", "c.yaml", "-p", "talos-refuses.yaml"], 1);
+    assert!(said.contains("talos-refuses.yaml:1:1: This is a JSON patch"), "{said}");
+}
+
+#[test]
+fn output_that_is_lost_is_an_error_and_a_reader_that_went_away_is_none() {
+    let many: String =
+        (0..20_000).fold("machine:\n  sysctls:\n".to_owned(), |all, i| format!("{all}    k{i}: v\n"));
+    let dir = files(&[("c.yaml", &many)]);
+    let program = Path::new(env!("CARGO_BIN_EXE_bronzeward"));
+    for args in [
+        &["mc", "patch", "c.yaml"] as &[&str],
+        &["mc", "patch", "c.yaml", "-p", INLINE, "--contract", "1.13"],
+        &["mc", "explain", "c.yaml", "--contract", "1.13"],
+        &["mc", "explain", "c.yaml", "--contract", "1.13", "--format", "json"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let out = Command::new(program).args(args).current_dir(dir.path()).stdout(full).output().unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+        assert_eq!(said.matches("Cannot write to standard output").count(), 1, "{args:?}: {said}");
+        assert!(said.contains("No space left"), "{args:?}: {said}");
+
+        // the reading end is closed before the program starts
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let out = Command::new(program).args(args).current_dir(dir.path()).stdout(writer).output().unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!((out.status.code(), said.contains("error")), (Some(0), false), "{args:?}: {said}");
+    }
+    // a refusal stays one
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let refused = ["mc", "patch", "c.yaml", "--contract", "1.3"];
+    let out = Command::new(program).args(refused).current_dir(dir.path()).stdout(full).output().unwrap();
+    assert_eq!(out.status.code(), Some(1));
 }
 
 #[test]
@@ -189,6 +285,31 @@ fn explain_names_places_rules_and_surprises() {
     let rows: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(rows.as_array().unwrap().len(), out.lines().count());
     assert!(rows.as_array().unwrap().iter().all(|row| row["from"].as_str().is_some_and(|f| f.contains(':'))));
+}
+
+#[test]
+fn explain_has_one_row_for_each_value_and_shows_no_stars_as_bytes() {
+    let forged = "machine:\n  nodeLabels:\n    \"a\\nv1alpha1:/machine/token  forged  (x.yaml:1:1)\": b\n  network: {}\ncluster:\n  ca: {crt: U0VD, key: U0VE}\n  network: {podSubnets: [10.1.0.0/16]}\n---\napiVersion: v1alpha1\nkind: LinkConfig\nname: \"e\\nf\"\nmtu: 1400\n";
+    let dir = files(&[("c.yaml", forged), ("p.yaml", "cluster: {network: {podSubnets: [10.2.0.0/16]}}\n")]);
+    let also = ["--redact", "v1alpha1:/cluster/ca/crt", "--contract", "1.13"];
+    let args = [&["mc", "explain", "c.yaml", "-p", "@p.yaml"], &also[..]].concat();
+    let (out, _) = bronzeward(dir.path(), &args, 0);
+    let rows: Vec<&str> = out.lines().collect();
+    for row in [
+        "v1alpha1:/cluster/ca/crt  ******  (c.yaml:6:13)",
+        "v1alpha1:/cluster/ca/key  ******  (c.yaml:6:24)",
+        "v1alpha1:/machine/network  (empty)  (c.yaml:4:12)",
+        "v1alpha1:/cluster/network/podSubnets/0  10.2.0.0/16  (p.yaml:1:34, over c.yaml:7:25 as a whole)",
+        "LinkConfig/e\u{fffd}f:/mtu  1400  (c.yaml:12:6)",
+    ] {
+        assert!(rows.contains(&row), "{row} is not in\n{out}");
+    }
+    assert!(!rows.iter().any(|row| row.starts_with("v1alpha1:/machine/token")), "{out}");
+    let (json, _) = bronzeward(dir.path(), &[&args[..], &["--format", "json"]].concat(), 0);
+    let parsed: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(parsed.len(), rows.len());
+    let pods = parsed.iter().find(|row| row["path"] == "v1alpha1:/cluster/network/podSubnets/0").unwrap();
+    assert_eq!((&pods["rule"], &pods["overrode"]), (&"replaced".into(), &"c.yaml:7:25".into()));
 }
 
 fn fleet(machines: usize) -> TempDir {

@@ -104,7 +104,7 @@ fn clever_yaml_is_refused_with_its_line() {
         ("context: x\ncontext: y\n", "2:1: the key `context` stands twice in one mapping"),
         ("a: 1\n---\nb: 2\n", "2:1: Several documents have no place"),
         ("a: !t x\n", "1:7: Tags have no place"),
-        ("a: [\n", "2:1: A value is expected here; write one"),
+        ("a: [\n", "1:4: The bracket that is opened here is not closed; write ']' or '}' behind the last value"),
     ] {
         let Err(TalosconfigError::Yaml(error)) = Talosconfig::parse(text) else { panic!("{text}") };
         assert!(error.to_string().starts_with(message), "{error}");

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::digest::Identities;
 use crate::error::MergeReason;
-use crate::tables::{Body, Shape};
+use crate::tables::{Body, Shape, Tables};
 use crate::trail::Step;
-use crate::value::{Data, Rule, Val, ZERO};
+use crate::value::{Data, Rule, Val};
 
 use super::opaque::contains_opaque;
-use super::{Failure, How, Merger, Result, appended, take};
+use super::{How, Merger, Result, appended, take};
 
 impl<'a> Merger<'a> {
     pub(super) fn keyed(&mut self, left: &mut Val, right: &'a Val, id: usize) -> Result {
@@ -32,20 +33,23 @@ impl<'a> Merger<'a> {
         }
         let Data::List(lefts) = &mut left.data else { return Ok(()) };
         let lefts = Arc::make_mut(lefts);
+        let mut known = Known::of(tables, element, &ty.identity, lefts);
         for r in elements.iter() {
             // rules are looked up among those that were there before, the last one first
-            let place = if whole {
-                self.find(&lefts[..before], r, element, &ty.identity, true)?
-            } else {
-                self.find(lefts, r, element, &ty.identity, false)?
-            };
-            match place {
-                None if before == 0 => lefts.push(r.clone()),
-                None => lefts.push(appended(r)),
-                Some(i) if whole => take(&mut lefts[i], r),
+            match known.find(lefts, r, whole).map_err(|reason| self.fail(reason, r))? {
+                None => {
+                    lefts.push(if before == 0 { r.clone() } else { appended(r) });
+                    if !whole {
+                        known.add(&lefts[lefts.len() - 1]);
+                    }
+                }
+                Some(i) if whole => known.changing(i, &mut lefts[i], |l| {
+                    take(l, r);
+                    Ok(())
+                })?,
                 Some(i) => {
                     self.path.push(Step::Index(i));
-                    self.merge(&mut lefts[i], r, element, How::default())?;
+                    known.changing(i, &mut lefts[i], |l| self.merge(l, r, element, How::default()))?;
                     self.path.pop();
                     lefts[i].rule = Rule::Matched;
                 }
@@ -53,69 +57,112 @@ impl<'a> Merger<'a> {
         }
         Ok(())
     }
+}
 
-    /// The element of `lefts` that has the identity of `right`. With several identifying fields, the first one
-    /// that the right side has set decides.
-    fn find(
-        &self,
-        lefts: &[Val],
-        right: &Val,
-        element: &Shape,
-        identity: &[String],
-        last: bool,
-    ) -> std::result::Result<Option<usize>, Failure> {
-        if lefts.iter().chain([right]).any(|v| matches!(v.data, Data::Opaque(_))) {
-            return Err(self.fail(MergeReason::OpaqueDependent, right));
+/// The elements of a list by their identity.
+struct Known<'a> {
+    tables: &'a Tables,
+    element: &'a Shape,
+    /// The identifying fields.
+    keys: Vec<Key<'a>>,
+    /// How many elements are known.
+    count: usize,
+    /// How many of them are references.
+    references: usize,
+    /// The first and the last null.
+    nulls: Option<(usize, usize)>,
+}
+
+struct Key<'a> {
+    name: &'a str,
+    places: Identities,
+    /// How many elements hold a reference in this field.
+    references: usize,
+}
+
+impl<'a> Known<'a> {
+    fn of(tables: &'a Tables, element: &'a Shape, identity: &'a [String], list: &[Val]) -> Self {
+        let key = |name: &'a String| Key { name, places: Identities::default(), references: 0 };
+        let keys = identity.iter().map(key).collect();
+        let mut known = Known { tables, element, keys, count: 0, references: 0, nulls: None };
+        list.iter().for_each(|val| known.add(val));
+        known
+    }
+
+    fn add(&mut self, val: &Val) {
+        self.references += usize::from(matches!(val.data, Data::Opaque(_)));
+        if self.is_null(val) {
+            self.nulls = Some((self.nulls.map_or(self.count, |(first, _)| first), self.count));
         }
-        let right_inner = right.pointee();
-        let null = |v: &Val| matches!(element, Shape::Ptr(_)) && matches!(v.data, Data::Zero);
-        let several = identity.len() > 1;
+        for key in &mut self.keys {
+            let part = part(self.tables, val.pointee(), self.element, key.name);
+            key.references += usize::from(contains_opaque(part));
+            key.places.add(part, self.count);
+        }
+        self.count += 1;
+    }
+
+    fn is_null(&self, val: &Val) -> bool {
+        matches!(self.element, Shape::Ptr(_)) && matches!(val.data, Data::Zero)
+    }
+
+    /// Changes the element at a place, and what is known of it.
+    fn changing(&mut self, place: usize, val: &mut Val, change: impl FnOnce(&mut Val) -> Result) -> Result {
+        for key in &mut self.keys {
+            let part = part(self.tables, val.pointee(), self.element, key.name);
+            key.references -= usize::from(contains_opaque(part));
+            key.places.remove(part, place);
+        }
+        change(val)?;
+        for key in &mut self.keys {
+            let part = part(self.tables, val.pointee(), self.element, key.name);
+            key.references += usize::from(contains_opaque(part));
+            key.places.add(part, place);
+        }
+        Ok(())
+    }
+
+    /// The element that has the identity of `right`. With several identifying fields, the first one that the right
+    /// side has set decides.
+    fn find(&self, list: &[Val], right: &Val, last: bool) -> std::result::Result<Option<usize>, MergeReason> {
+        if self.references > 0 || matches!(right.data, Data::Opaque(_)) {
+            return Err(MergeReason::OpaqueDependent);
+        }
+        let several = self.keys.len() > 1;
         // one identifying field is only looked at beside another element's
-        if null(right) && (several || !lefts.is_empty()) {
-            return Err(self.fail(MergeReason::NullElement, right));
+        if self.is_null(right) && (several || self.count > 0) {
+            return Err(MergeReason::NullElement);
         }
-        for key in identity {
-            let want = self.part(right_inner, element, key);
-            if contains_opaque(want)
-                || lefts.iter().any(|l| contains_opaque(self.part(l.pointee(), element, key)))
-            {
-                return Err(self.fail(MergeReason::OpaqueDependent, right));
+        for key in &self.keys {
+            let want = part(self.tables, right.pointee(), self.element, key.name);
+            if key.references > 0 || contains_opaque(want) {
+                return Err(MergeReason::OpaqueDependent);
             }
             if several && want.is_none_or(Val::is_go_zero) {
                 continue;
             }
-            let same = |l: &Val| same_identity(self.part(l.pointee(), element, key), want);
-            let found = |l: &Val| null(l) || same(l);
-            let place = if last { lefts.iter().rposition(found) } else { lefts.iter().position(found) };
-            return match place {
-                Some(i) if null(&lefts[i]) => Err(self.fail(MergeReason::NullElement, right)),
-                place => Ok(place),
+            let at = |i: usize| part(self.tables, list[i].pointee(), self.element, key.name);
+            let found = key.places.find(want, last, at);
+            // Talos looks at one element after the other, and crashes at a null that comes before what it looks for
+            let crashes = |(first, end): (usize, usize)| match found {
+                Some(i) if last => i <= end,
+                Some(i) => first <= i,
+                None => true,
             };
+            return if self.nulls.is_some_and(crashes) { Err(MergeReason::NullElement) } else { Ok(found) };
         }
         Ok(None)
     }
-
-    fn part<'v>(&self, val: &'v Val, element: &Shape, key: &str) -> Option<&'v Val> {
-        let shape = match element {
-            Shape::Ptr(inner) => inner,
-            other => other,
-        };
-        let path = self.tables.as_struct(shape)?.keys.get(key)?;
-        path.iter().try_fold(val, |v, i| match &v.data {
-            Data::Struct(fields) => fields.get(*i),
-            _ => None,
-        })
-    }
 }
 
-/// Go's `==` on identifying fields: structs field by field, and two set pointers inside them are never equal.
-fn same_identity(left: Option<&Val>, right: Option<&Val>) -> bool {
-    fn same(l: &Val, r: &Val, outer: bool) -> bool {
-        match (&l.data, &r.data) {
-            (Data::Ptr(a), Data::Ptr(b)) => outer && same(a, b, false),
-            (Data::Struct(a), Data::Struct(b)) => a.iter().zip(b.iter()).all(|(x, y)| same(x, y, false)),
-            _ => (l.is_go_zero() && r.is_go_zero()) || l.data == r.data,
-        }
-    }
-    same(left.unwrap_or(&ZERO), right.unwrap_or(&ZERO), true)
+fn part<'v>(tables: &Tables, val: &'v Val, element: &Shape, key: &str) -> Option<&'v Val> {
+    let shape = match element {
+        Shape::Ptr(inner) => inner,
+        other => other,
+    };
+    let path = tables.as_struct(shape)?.keys.get(key)?;
+    path.iter().try_fold(val, |v, i| match &v.data {
+        Data::Struct(fields) => fields.get(*i),
+        _ => None,
+    })
 }

@@ -1,5 +1,6 @@
 //! What a merge does that people do not expect of it.
 
+use crate::digest::Firsts;
 use crate::trail::segments_of;
 use crate::value::{Data, Origin, Val};
 
@@ -80,8 +81,9 @@ impl Merger<'_> {
             return;
         }
         let (old, new) = items.split_at(before);
+        let firsts = Firsts::of(old);
         for item in new {
-            if let Some(same) = old.iter().find(|o| *o == item) {
+            if let Some(same) = firsts.get(item) {
                 self.note(SurpriseKind::Repeated, item.origin, same.origin);
             }
         }

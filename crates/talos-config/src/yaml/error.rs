@@ -204,18 +204,21 @@ pub enum Problem {
     DirectiveTwice,
     /// Something after a document.
     #[error(
-        "The document is already complete; correct the indentation, or begin a new document with '---' (directives need '...' before them)"
+        "The document is already complete; remove what stands here, correct the indentation, or begin a new document with '---' (directives need '...' before them)"
     )]
     DocumentStart,
+    /// `[` or `{` without its end.
+    #[error("The bracket that is opened here is not closed; write ']' or '}}' behind the last value")]
+    Bracket,
     /// No value.
     #[error("A value is expected here; write one")]
     Content,
     /// Something in a list that is no element.
-    #[error("The list goes on with '-' in the same column; correct the indentation")]
+    #[error("The list goes on with '-' in the same column; remove what stands here, or correct the indentation")]
     NextEntry,
     /// Something in a mapping that is no key.
     #[error(
-        "A key is expected here, in the same column as the keys above; correct the indentation, or quote the value above"
+        "A key is expected here, in the same column as the keys above; remove what stands here, correct the indentation, or quote the value above"
     )]
     NextKey,
     /// Something in `[ ]`.

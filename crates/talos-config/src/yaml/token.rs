@@ -78,3 +78,54 @@ pub(super) struct Token<'a> {
     pub end: u32,
     pub before: Before,
 }
+
+/// A token without its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    StreamEnd,
+    DocumentStart,
+    DocumentEnd,
+    Directive,
+    BlockSequence,
+    BlockMapping,
+    BlockEnd,
+    FlowSequence,
+    FlowMapping,
+    FlowSequenceEnd,
+    FlowMappingEnd,
+    Entry,
+    Comma,
+    Key,
+    Value,
+    Alias,
+    Property,
+    Scalar,
+}
+
+pub(super) fn kind(token: &Token<'_>) -> Kind {
+    match token.before {
+        Before::MappingAndKey => return Kind::BlockMapping,
+        Before::Key => return Kind::Key,
+        Before::Nothing => {}
+    }
+    match token.tok {
+        Tok::StreamEnd => Kind::StreamEnd,
+        Tok::DocumentStart => Kind::DocumentStart,
+        Tok::DocumentEnd => Kind::DocumentEnd,
+        Tok::Version(_) | Tok::TagDirective(_) => Kind::Directive,
+        Tok::BlockSequence => Kind::BlockSequence,
+        Tok::BlockMapping => Kind::BlockMapping,
+        Tok::BlockEnd => Kind::BlockEnd,
+        Tok::FlowSequence => Kind::FlowSequence,
+        Tok::FlowMapping => Kind::FlowMapping,
+        Tok::FlowSequenceEnd => Kind::FlowSequenceEnd,
+        Tok::FlowMappingEnd => Kind::FlowMappingEnd,
+        Tok::Entry => Kind::Entry,
+        Tok::Comma => Kind::Comma,
+        Tok::Key => Kind::Key,
+        Tok::Value => Kind::Value,
+        Tok::Alias(_) => Kind::Alias,
+        Tok::Anchor(_) | Tok::Tag(_) => Kind::Property,
+        Tok::Scalar { .. } => Kind::Scalar,
+    }
+}

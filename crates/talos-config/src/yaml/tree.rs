@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::error::{Problem, ReadError, Refusal};
 use super::scan::{Scanner, syntax};
-use super::token::{Before, Mark, Tok, Token};
+use super::token::{Kind, Mark, Tok, Token, kind};
 use super::{Comment, Dialect, Limits, YamlDocument};
 use crate::node::{Node, NodeKind, Span, Style};
 
@@ -14,57 +14,6 @@ type Result<T> = std::result::Result<T, ReadError>;
 
 /// The prefix that `!!` stands for.
 const CORE: &str = "tag:yaml.org,2002:";
-
-/// A token without its text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    StreamEnd,
-    DocumentStart,
-    DocumentEnd,
-    Directive,
-    BlockSequence,
-    BlockMapping,
-    BlockEnd,
-    FlowSequence,
-    FlowMapping,
-    FlowSequenceEnd,
-    FlowMappingEnd,
-    Entry,
-    Comma,
-    Key,
-    Value,
-    Alias,
-    Property,
-    Scalar,
-}
-
-fn kind(token: &Token<'_>) -> Kind {
-    match token.before {
-        Before::MappingAndKey => return Kind::BlockMapping,
-        Before::Key => return Kind::Key,
-        Before::Nothing => {}
-    }
-    match token.tok {
-        Tok::StreamEnd => Kind::StreamEnd,
-        Tok::DocumentStart => Kind::DocumentStart,
-        Tok::DocumentEnd => Kind::DocumentEnd,
-        Tok::Version(_) | Tok::TagDirective(_) => Kind::Directive,
-        Tok::BlockSequence => Kind::BlockSequence,
-        Tok::BlockMapping => Kind::BlockMapping,
-        Tok::BlockEnd => Kind::BlockEnd,
-        Tok::FlowSequence => Kind::FlowSequence,
-        Tok::FlowMapping => Kind::FlowMapping,
-        Tok::FlowSequenceEnd => Kind::FlowSequenceEnd,
-        Tok::FlowMappingEnd => Kind::FlowMappingEnd,
-        Tok::Entry => Kind::Entry,
-        Tok::Comma => Kind::Comma,
-        Tok::Key => Kind::Key,
-        Tok::Value => Kind::Value,
-        Tok::Alias(_) => Kind::Alias,
-        Tok::Anchor(_) | Tok::Tag(_) => Kind::Property,
-        Tok::Scalar { .. } => Kind::Scalar,
-    }
-}
 
 /// What is expected next in an open collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +36,13 @@ enum Step {
     FlowValue,
     /// The value of an entry that is a key only.
     FlowNoValue,
+}
+
+impl Step {
+    fn in_brackets(self) -> bool {
+        use Step::{FlowEntry, FlowKey, FlowNoValue, FlowValue};
+        matches!(self, FlowEntry { .. } | FlowKey { .. } | FlowValue | FlowNoValue)
+    }
 }
 
 enum Items {
@@ -305,7 +261,7 @@ impl<'a> Builder<'a> {
         let (mut next, mut start) = self.peek()?;
         if !first && next != Kind::FlowSequenceEnd {
             if next != Kind::Comma {
-                return Err(syntax(start, Problem::NextElement));
+                return Err(self.lacking(next, start, Problem::NextElement));
             }
             self.scanner.skip();
             (next, start) = self.peek()?;
@@ -351,7 +307,7 @@ impl<'a> Builder<'a> {
         let (mut next, mut start) = self.peek()?;
         if !first && next != Kind::FlowMappingEnd {
             if next != Kind::Comma {
-                return Err(syntax(start, Problem::NextPair));
+                return Err(self.lacking(next, start, Problem::NextPair));
             }
             self.scanner.skip();
             (next, _) = self.peek()?;
@@ -387,6 +343,15 @@ impl<'a> Builder<'a> {
         self.empty(start)
     }
 
+    /// What goes on to the end lacks its bracket: that is said where it was opened.
+    fn lacking(&self, next: Kind, at: Mark, problem: Problem) -> ReadError {
+        let ends = matches!(next, Kind::StreamEnd | Kind::DocumentStart | Kind::DocumentEnd);
+        match self.stack.iter().rfind(|frame| frame.step.in_brackets()) {
+            Some(open) if ends => syntax(open.body, Problem::Bracket),
+            _ => syntax(at, problem),
+        }
+    }
+
     // nodes
 
     /// A node: a scalar or an alias as a whole, a collection up to where its first part begins.
@@ -416,7 +381,7 @@ impl<'a> Builder<'a> {
             _ => {
                 return match after {
                     Some(after) => self.scalar(head, after, after.at, String::new(), Style::Plain),
-                    None => Err(syntax(body, Problem::Content)),
+                    None => Err(self.lacking(next, body, Problem::Content)),
                 };
             }
         };

@@ -44,8 +44,9 @@ fn check(leaf: &Leaf, places: &Places, case: &Case) {
     if let (FieldClass::Text, LeafValue::Text(text)) = (leaf.class, &leaf.value) {
         let written = &places[&(leaf.origin.source, leaf.origin.pos)];
         let cut = ['\t', '\n', '\u{b}', '\u{c}', '\r'];
-        let same =
-            |w: &Option<String>| w.as_ref().is_none_or(|w| w == text || w.trim_start_matches(cut) == text);
+        let null = |w: &str| text.is_empty() && matches!(w, "~" | "null" | "Null" | "NULL");
+        let is = |w: &String| w == text || w.trim_start_matches(cut) == text || null(w);
+        let same = |w: &Option<String>| w.as_ref().is_none_or(is);
         assert!(written.iter().any(same), "another text stands there: {}", shown());
     }
 }
