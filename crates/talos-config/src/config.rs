@@ -3,13 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::access::{Leaf, at, leaf, leaves_of};
-use crate::codec::binary_text;
+use crate::codec::header_word;
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{
-    ConfigError, EncodeError, EncodeReason, MergeError, MergeReason, no_duplicates, origin, shown_key,
-};
+use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, no_duplicates, origin, shown_key};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
@@ -157,13 +155,7 @@ impl Loader<'_> {
         }
         match &node.resolved().kind {
             NodeKind::Scalar { .. } if node.is_null() => Ok(None),
-            NodeKind::Scalar { text, .. } => match node.resolved().tag.as_deref() {
-                Some("tag:yaml.org,2002:binary") => binary_text(text).map(Some).map_err(|_| {
-                    let expected = "UTF-8 text in base64".to_owned();
-                    ConfigError::Value { pos: node.pos, path: format!("/{key}"), expected }
-                }),
-                _ => Ok(Some(text.clone())),
-            },
+            NodeKind::Scalar { text, .. } => header_word(node, text, key).map(Some),
             _ => Err(ConfigError::WrongType {
                 pos: node.pos,
                 path: format!("/{key}"),
@@ -455,12 +447,7 @@ impl Config {
 
     fn encode_document(&self, doc: &Doc, out: String) -> Result<String, EncodeError> {
         let damage = |d: Damage| {
-            let (reason, path) = match d {
-                Damage::Lossy(path) => (EncodeReason::Lossy, path),
-                Damage::Key(path) => (EncodeReason::Key, path),
-                Damage::KeyOrder(path) => (EncodeReason::KeyOrder, path),
-                Damage::Unknown(path) => (EncodeReason::Unknown, path),
-            };
+            let (reason, path) = d.parts();
             let origin = self.written_at(doc, &path);
             let path = pointer(&reason.shown_path(path));
             EncodeError { document: doc.id(&self.tables).to_string(), path, origin, reason }

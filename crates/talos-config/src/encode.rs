@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::codec::{disk_size_text, text_of};
 use crate::emit::{Quote, Writer, has_raw_break, quote, risky, sorted};
+use crate::error::EncodeReason;
 use crate::scalar::format_float;
 use crate::tables::{Body, Codec, Shape, Struct, Tables};
 use crate::trail::{Step, segments_of};
@@ -16,8 +17,22 @@ pub(crate) enum Damage {
     Lossy(Vec<String>),
     Key(Vec<String>),
     KeyOrder(Vec<String>),
+    Url(Vec<String>),
     /// A value of a type that the tables know and this engine does not.
     Unknown(Vec<String>),
+}
+
+impl Damage {
+    /// Why, and the path.
+    pub fn parts(self) -> (EncodeReason, Vec<String>) {
+        match self {
+            Damage::Lossy(path) => (EncodeReason::Lossy, path),
+            Damage::Key(path) => (EncodeReason::Key, path),
+            Damage::KeyOrder(path) => (EncodeReason::KeyOrder, path),
+            Damage::Url(path) => (EncodeReason::Url, path),
+            Damage::Unknown(path) => (EncodeReason::Unknown, path),
+        }
+    }
 }
 
 type Result<T> = std::result::Result<T, Damage>;
@@ -117,6 +132,9 @@ impl<'a> Encoder<'a> {
                     Body::Is(inner) | Body::Leaf(Codec::InlineManifests(inner)) => shape = inner,
                     Body::Struct(s) => return self.block(at, |e, column, p| e.fields(val, s, column, p)),
                     Body::Leaf(codec) => {
+                        if matches!(&val.data, Data::Url(url) if !url.survives()) {
+                            return Err(Damage::Url(segments_of(&self.path)));
+                        }
                         let printed = printed(codec, &val.data);
                         if let (Data::Url(_), Printed::Text(text)) = (&val.data, &printed)
                             && !Url::is_read_back(text)

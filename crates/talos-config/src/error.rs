@@ -305,6 +305,11 @@ pub enum EncodeReason {
         "it is not certain before which others Talos prints this key (19 digits and more in a row overflow there, and not every sign is known to be a letter or none); use another key"
     )]
     KeyOrder,
+    /// A URL that Talos prints so that it is none, or another one.
+    #[error(
+        "Talos would print this URL, merged from parts or with signs in its zone, so that it is none, or has another host; write it whole in one place"
+    )]
+    Url,
 }
 
 impl EncodeReason {

@@ -47,7 +47,8 @@
 //! - a mapping or a list in the place of a text that is decoded by its type, percentages in hexadecimal digits, and
 //!   text in base64 (`!!binary`) that is no UTF-8;
 //! - text that Talos' encoder would damage (see [`EncodeReason::Lossy`]), keys above 128 bytes or with line breaks,
-//!   and keys whose place among the others is not certain (see [`EncodeReason::KeyOrder`]);
+//!   keys whose place among the others is not certain (see [`EncodeReason::KeyOrder`]), and URLs that do not read as
+//!   they were once they are printed (see [`EncodeReason::Url`]);
 //! - deletions in documents that do not exist, up to Talos 1.13, elements that cannot be chosen exactly, and
 //!   whatever makes Talos crash (see [`MergeReason`]);
 //! - empty patches and JSON patches (RFC 6902);

@@ -37,8 +37,8 @@ impl Url {
         if rest.bytes().any(|b| b < 0x20 || b == 0x7f) {
             return Err(Invalid("no control characters before '#'"));
         }
-        let fragment_text = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
-        let mut url = Url { fragment: fragment_text, ..Url::default() };
+        let decoded = unescape(fragment).ok_or(Invalid("only %XX escapes in the fragment"))?;
+        let mut url = Url { fragment: decoded, ..Url::default() };
         if escape_fragment(&url.fragment) != fragment {
             url.raw_fragment = fragment.to_owned();
         }
@@ -141,6 +141,15 @@ impl Url {
         }
         take(&mut self.raw_fragment, &right.raw_fragment);
         Ok(())
+    }
+
+    /// Whether what is printed is a URL, and its host this one's: a path that was merged in from elsewhere may take the
+    /// place of a host.
+    pub fn survives(&self) -> bool {
+        match Url::parse(&self.to_string()) {
+            Ok(again) => !self.opaque.is_empty() || again.host == self.host,
+            Err(_) => false,
+        }
     }
 
     fn write_tail(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -389,5 +398,11 @@ mod tests {
         let mut left = Url::parse("https://a:6443/x?y").unwrap();
         left.merge(&Url::parse("https://b:6443").unwrap()).unwrap();
         assert_eq!(left.to_string(), "https://b:6443/x?y");
+        assert!(left.survives());
+        for (scheme, path) in [("https://", "a%3Ab^"), ("file:/x", "a/b")] {
+            let mut left = Url::parse(scheme).unwrap();
+            left.merge(&Url::parse(path).unwrap()).unwrap();
+            assert!(!left.survives(), "{left}");
+        }
     }
 }

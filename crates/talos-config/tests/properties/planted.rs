@@ -212,6 +212,8 @@ fn values() -> Vec<String> {
         "[null, @]",
         "!!float @",
         "{$patch: @}",
+        "{k: a,@}",
+        "{k: a, @ , @}",
     ]
     .iter()
     .map(|v| v.replace('@', MARK))
