@@ -291,7 +291,7 @@ pub struct EncodeError {
 pub enum EncodeReason {
     /// Talos' own output would not parse, or would read as something else.
     #[error(
-        "Talos prints this text so that it reads as another one, or not at all (it begins with a blank or a tab, holds a line break that YAML does not keep, is a name that Talos takes for the key 'kind' or 'apiVersion', or a URL of nothing); change the text"
+        "Talos prints this text so that it reads as another one, or not at all (it begins with a blank or a tab, holds a line break that YAML does not keep, or is a name that Talos takes for the key 'kind' or 'apiVersion'); change the text"
     )]
     Lossy,
     /// A value of a type that the tables know and this engine does not.

@@ -70,11 +70,6 @@ impl Url {
         Ok(url)
     }
 
-    /// Whether a printed URL is read as one that prints the same. Where nothing is printed, it may be read as no URL.
-    pub fn is_read_back(printed: &str) -> bool {
-        !printed.is_empty() && Url::parse(printed).is_ok_and(|read| read.to_string() == printed)
-    }
-
     fn take_scheme<'a>(&mut self, text: &'a str) -> Result<&'a str, Invalid> {
         let end =
             text.find(|c: char| !(c.is_ascii_alphanumeric() || "+-.".contains(c))).unwrap_or(text.len());
@@ -143,13 +138,13 @@ impl Url {
         Ok(())
     }
 
-    /// Whether what is printed is a URL, and its host this one's: a path that was merged in from elsewhere may take the
-    /// place of a host.
+    /// Whether what is printed is a URL that prints the same and has this one's host: a path that was merged in from
+    /// elsewhere may take the place of a host, and a URL of nothing is printed as none.
     pub fn survives(&self) -> bool {
-        match Url::parse(&self.to_string()) {
-            Ok(again) => !self.opaque.is_empty() || again.host == self.host,
-            Err(_) => false,
-        }
+        let printed = self.to_string();
+        let same =
+            |read: Url| read.to_string() == printed && (!self.opaque.is_empty() || read.host == self.host);
+        !printed.is_empty() && Url::parse(&printed).is_ok_and(same)
     }
 
     fn write_tail(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
