@@ -120,7 +120,7 @@ fn what_is_refused_names_file_place_and_way_out() {
         (
             &["c.yaml", "-p", "@lossy.yaml", "-p", INLINE],
             1,
-            &["lossy.yaml:4:16: ", "/machine/files/0/content: Talos' encoder would"],
+            &["lossy.yaml:4:16: ", "/machine/files/0/content: Talos prints this text"],
         ),
         (
             &["links.yaml", "-p", "@link.yaml"],
