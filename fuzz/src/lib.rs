@@ -6,8 +6,8 @@
 use std::sync::OnceLock;
 
 use talos_config::{
-    ChangeKind, Config, ConfigError, Leaf, LeafValue, Limits, Node, NodeKind, Options, Patch, Pos, SourceId,
-    Tables, comments, diff, excerpt, read_stream,
+    ChangeKind, Config, ConfigError, Leaf, LeafValue, Limits, Node, NodeKind, Options, Origin, Patch, Pos,
+    SourceId, Tables, comments, diff, excerpt, read_stream,
 };
 
 /// Small, so that whatever passes them is found at once.
@@ -124,13 +124,21 @@ pub fn merge(data: &[u8]) {
 }
 
 /// Talos prints some enumerations that are not set so that they do not load again: the error stands at a text that
-/// nobody wrote.
-fn is_unset_enumeration(config: &Config, printed: &str, error: &ConfigError) -> bool {
+/// nobody wrote. A null counts as written, but not as that text.
+fn is_unset_enumeration(config: &Config, sources: &[&[u8]], printed: &str, error: &ConfigError) -> bool {
     let ConfigError::Value { path, pos, .. } = error else { return false };
-    let line = printed.lines().nth(pos.line as usize - 1).unwrap_or_default();
-    let text: String = line.chars().skip(pos.column as usize - 1).collect();
-    let written = LeafValue::Text(text);
-    !config.leaves().any(|leaf| leaf.pointer == *path && leaf.value == written)
+    let from = |text: &str, pos: Pos| -> String {
+        let line = text.lines().nth(pos.line as usize - 1).unwrap_or_default();
+        line.chars().skip(pos.column as usize - 1).collect()
+    };
+    let written = from(printed, *pos);
+    let stands = |origin: Origin| {
+        let source =
+            String::from_utf8_lossy(sources.get(origin.source.0 as usize).copied().unwrap_or_default());
+        from(&source, origin.pos).trim_start_matches(['"', '\'']).starts_with(&written)
+    };
+    let same = LeafValue::Text(written.clone());
+    !config.leaves().any(|leaf| leaf.pointer == *path && leaf.value == same && stands(leaf.origin))
 }
 
 /// Prints what was loaded: it reads as the same, prints the same, and is not much longer.
@@ -149,7 +157,10 @@ pub fn encode(data: &[u8]) {
         }
         Err(error) => {
             let text = String::from_utf8_lossy(&printed);
-            assert!(is_unset_enumeration(&config, &text, &error), "what is printed does not load: {error}")
+            assert!(
+                is_unset_enumeration(&config, &[bytes], &text, &error),
+                "what is printed does not load: {error}"
+            )
         }
     }
 }
