@@ -16,7 +16,7 @@ use crate::walk::visit;
 use thiserror::Error;
 
 /// What stands at a leaf. `Debug` does not show it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub enum LeafValue {
     /// A scalar, by the text that is printed for it (before quoting).
     Text(String),

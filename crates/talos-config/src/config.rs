@@ -136,7 +136,18 @@ impl Loader<'_> {
             }
             None => None,
         };
-        Ok(Some(Doc { kind, name, root: value, pos: root.pos, source: self.source }))
+        let doc = Doc { kind, name, root: value, pos: root.pos, source: self.source };
+        for path in &info.links {
+            // what excludes what must be plain to see
+            if let Some((Val { data: Data::Opaque(_), origin, .. }, _)) =
+                at(self.tables, &doc.root, doc.shape(self.tables), path)
+            {
+                let pos = origin.map_or(pos, |origin| origin.pos);
+                let what = "the name of a link".to_owned();
+                return Err(ConfigError::OpaquePlace { pos, path: pointer(path), what });
+            }
+        }
+        Ok(Some(doc))
     }
 
     fn is_opaque(&self, node: &Node) -> bool {
@@ -304,6 +315,10 @@ fn clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Option<(&'
 fn check_clash<'d>(tables: &Tables, docs: impl Iterator<Item = &'d Doc>) -> Result<(), ConfigError> {
     let Some((first, second)) = clash(tables, docs) else { return Ok(()) };
     let (pos, second_id) = (second.pos, second.id(tables).to_string());
+    if std::ptr::eq(first, second) {
+        let expected = "another name than the link's own".to_owned();
+        return Err(ConfigError::Value { pos, path: format!("the other link of {second_id}"), expected });
+    }
     if first.identity() == second.identity() {
         return Err(ConfigError::DuplicateDocument { pos, id: second_id });
     }
@@ -400,6 +415,7 @@ impl Config {
         self.legacy_first();
         let Some((first, second)) = clash(&self.tables, self.docs.iter()) else { return Ok(()) };
         let reason = match first.identity() == second.identity() {
+            true if std::ptr::eq(first, second) => MergeReason::OneLink,
             true => MergeReason::DuplicateDocument,
             false => MergeReason::Conflict,
         };

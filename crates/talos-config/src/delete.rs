@@ -2,6 +2,8 @@
 
 mod apply;
 
+use std::collections::HashSet;
+
 use crate::error::ConfigError;
 use crate::node::{Node, NodeKind, Pos};
 use crate::path::pointer;
@@ -37,7 +39,29 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
     let mut found = Vec::new();
     let Some(node) = root else { return Ok(found) };
     let mut raw = Vec::new();
-    let whole = Walk { found: &mut raw, path: Vec::new() }.node(node, &Parent::Document)?;
+    let twice = twice_named(node);
+    let mut walk = Walk { found: &mut raw, path: Vec::new(), edited: HashSet::new() };
+    let whole = walk.node(node, &Parent::Document)?;
+    let edited = walk.edited;
+    if !raw.is_empty() {
+        let refuse = |pos, what: &str, way_out: &str| ConfigError::NotHandled {
+            pos,
+            path: "this place".to_owned(),
+            what: what.to_owned(),
+            way_out: way_out.to_owned(),
+        };
+        if let Some(pos) = twice {
+            return Err(refuse(
+                pos,
+                "a document that is named twice beside a '$patch: delete'",
+                "name it once",
+            ));
+        }
+        if let Some(pos) = alias_of(node, &edited) {
+            let what = "an alias of what holds a '$patch: delete'";
+            return Err(refuse(pos, what, "write out what the alias stands for"));
+        }
+    }
     let identity = |key: &str| node.own_text_of(key).to_owned();
     let (api, kind, name) = (identity("apiVersion"), identity("kind"), identity("name"));
     for found_one in raw {
@@ -69,6 +93,30 @@ pub(crate) fn extract(root: &mut Option<Node>) -> Result<Vec<Selector>, ConfigEr
     Ok(found)
 }
 
+/// The second of two keys that say which document this is, if one stands twice.
+fn twice_named(node: &Node) -> Option<Pos> {
+    let NodeKind::Mapping(entries) = &node.kind else { return None };
+    ["apiVersion", "kind", "name"].iter().find_map(|wanted| {
+        let mut keys = entries.iter().filter(|(key, _)| key.own_text() == *wanted);
+        keys.nth(1).map(|(key, _)| key.pos)
+    })
+}
+
+/// An alias of one of the anchors. Talos takes deletions out of the anchored value itself, and so out of every alias.
+fn alias_of(node: &Node, anchors: &HashSet<String>) -> Option<Pos> {
+    let mut found = None;
+    if !anchors.is_empty() {
+        node.walk(&mut |node| {
+            if let NodeKind::Alias { name, .. } = &node.kind
+                && anchors.contains(name)
+            {
+                found = found.or(Some(node.pos));
+            }
+        });
+    }
+    found
+}
+
 /// Whether apiVersion and kind are there, whatever they are.
 fn both_stand(node: &Node) -> bool {
     let NodeKind::Mapping(entries) = &node.kind else { return false };
@@ -95,11 +143,25 @@ struct Raw {
 struct Walk<'a> {
     found: &'a mut Vec<Raw>,
     path: Vec<String>,
+    /// Anchors of the values out of which something was taken.
+    edited: HashSet<String>,
 }
 
 impl Walk<'_> {
     /// Whether the node is to be removed: it is a deletion, or deletions emptied it.
     fn node(&mut self, node: &mut Node, parent: &Parent) -> Result<bool, ConfigError> {
+        let before = self.found.len();
+        let gone = self.taken(node, parent)?;
+        // a deletion itself stays whole
+        let own =
+            usize::from(matches!(&node.kind, NodeKind::Mapping(entries) if entries.iter().any(is_delete)));
+        if self.found.len() > before + own {
+            self.edited.extend(node.anchor.clone());
+        }
+        Ok(gone)
+    }
+
+    fn taken(&mut self, node: &mut Node, parent: &Parent) -> Result<bool, ConfigError> {
         let pos = node.pos;
         match &mut node.kind {
             NodeKind::Mapping(entries) => {

@@ -267,6 +267,9 @@ pub enum MergeReason {
         "the patch makes the document exist twice; put both into one, or leave the field that names the document as it is"
     )]
     DuplicateDocument,
+    /// A document that names the same link twice.
+    #[error("both ends of the link would have one name; give one of them another")]
+    OneLink,
     /// The document excludes another one.
     #[error("the patch adds a document that cannot exist beside another one of that name; delete the other")]
     Conflict,

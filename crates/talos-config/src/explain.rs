@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::access::{Leaf, leaf, leaves_of};
+use crate::access::{Leaf, LeafValue, leaf, leaves_of};
 use crate::config::{Config, Patch};
 use crate::merge::{Surprise, SurpriseKind};
 use crate::path::DocumentId;
@@ -95,21 +95,34 @@ impl Config {
     ) -> Result<(crate::Applied, Vec<Unexpected>), crate::MergeError> {
         let (applied, surprises) = self.apply_watched(patch)?;
         let mut all: Vec<Unexpected> = surprises.into_iter().map(|(document, s)| s.at(document)).collect();
-        let arrived: HashSet<Origin> =
-            self.docs.iter().flat_map(|doc| leaves_of(&self.tables, doc)).map(|leaf| leaf.origin).collect();
-        for leaf in patch.written().into_iter().filter(|leaf| !arrived.contains(&leaf.origin)) {
-            if !all.iter().any(|known| known.patch == Some(leaf.origin)) {
-                all.push(Unexpected {
-                    document: leaf.document,
-                    pointer: leaf.pointer,
-                    kind: SurpriseKind::Lost,
-                    patch: Some(leaf.origin),
-                    before: None,
-                });
+        // what the same patch wrote over, or said twice, is not lost
+        let (mut arrived, mut said) = (HashSet::new(), HashSet::new());
+        for leaf in self.docs.iter().flat_map(|doc| leaves_of(&self.tables, doc)) {
+            arrived.extend([Some(leaf.origin), leaf.overrode].into_iter().flatten());
+            said.insert(without_places(leaf));
+        }
+        let known: HashSet<Option<Origin>> = all.iter().map(|known| known.patch).collect();
+        for leaf in patch.written() {
+            let origin = leaf.origin;
+            if arrived.contains(&origin) || known.contains(&Some(origin)) {
+                continue;
+            }
+            let (document, pointer) = (leaf.document.clone(), leaf.pointer.clone());
+            if !said.contains(&without_places(leaf)) {
+                let patch = Some(origin);
+                all.push(Unexpected { document, pointer, kind: SurpriseKind::Lost, patch, before: None });
             }
         }
         Ok((applied, all))
     }
+}
+
+/// What a leaf says and in which field, whichever element of a list holds it.
+fn without_places(leaf: Leaf) -> (DocumentId, String, LeafValue) {
+    let number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let parts: Vec<&str> =
+        leaf.pointer.split('/').map(|part| if number(part) { "*" } else { part }).collect();
+    (leaf.document, parts.join("/"), leaf.value)
 }
 
 impl Surprise {

@@ -49,6 +49,7 @@
 //! - text that Talos' encoder would damage (see [`EncodeReason::Lossy`]), keys above 128 bytes or with line breaks,
 //!   keys whose place among the others is not certain (see [`EncodeReason::KeyOrder`]), and URLs that do not read as
 //!   they were once they are printed (see [`EncodeReason::Url`]);
+//! - beside deletions, aliases of what something is deleted from, and documents that are named twice;
 //! - deletions in documents that do not exist, up to Talos 1.13, elements that cannot be chosen exactly, and
 //!   whatever makes Talos crash (see [`MergeReason`]);
 //! - empty patches and JSON patches (RFC 6902);

@@ -75,6 +75,15 @@ fn values_that_do_not_arrive_are_said_so() {
     let volume = "apiVersion: v1alpha1\nkind: VolumeConfig\nname: EPHEMERAL\n";
     let found = unexpected(volume, &format!("{volume}encryption: {{cipher: aes-xts-plain64}}\n"));
     assert_eq!(found, [("value-lost", "/encryption/cipher".to_owned(), Some(4), None)]);
+    // what a patch says twice, or goes on with, is not lost
+    let interfaces = "machine: {network: {interfaces: [{interface: e1}]}}\n";
+    for more in [
+        "{interface: e0, mtu: 4}, {interface: e0, mtu: 4}",
+        "{interface: e0, dhcp: true}, {interface: e0, mtu: 7}",
+    ] {
+        let text = format!("machine: {{network: {{interfaces: [{more}]}}}}\n");
+        assert_eq!(unexpected(interfaces, &text), [], "{more}");
+    }
 }
 
 #[test]

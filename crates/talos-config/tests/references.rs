@@ -108,6 +108,17 @@ fn merging_with_references() {
     let files = "apiVersion: v1alpha1\nkind: ExtensionServiceConfig\nname: a\nconfigFiles: [!ref f@1]\n";
     let more = "apiVersion: v1alpha1\nkind: ExtensionServiceConfig\nname: a\nconfigFiles: [{content: x, mountPath: /a}]\n";
     assert_eq!(applied(files, more), Err(MergeReason::OpaqueDependent));
+    // a way through a reference
+    for (config, way) in [
+        ("machine: {kubelet: !ref k@1}", "machine: {kubelet: {image: {$patch: delete}}}"),
+        ("machine: {sysctls: !ref s@1}", "machine: {sysctls: {a: {$patch: delete}}}"),
+        (
+            "machine: {kubelet: {extraConfig: {a: !ref x@1}}}",
+            "machine: {kubelet: {extraConfig: {a: {b: {$patch: delete}}}}}",
+        ),
+    ] {
+        assert_eq!(applied(config, way), Err(MergeReason::OpaqueDependent), "{config}");
+    }
     // a reference can be deleted and replaced
     let out = applied(
         "machine: {ca: !ref a@1, type: x}",
@@ -298,4 +309,22 @@ fn hostile_input_is_refused_quickly() {
         assert!(matches!(refused(&text), ConfigError::Read(_)));
     }
     assert!(start.elapsed().as_millis() < 1500, "{:?}", start.elapsed());
+}
+
+#[test]
+fn what_excludes_other_documents_is_plain_to_see() {
+    let tables = Tables::embedded("v1.14").unwrap();
+    let load = |peer: &str| {
+        let text = format!(
+            "apiVersion: v1alpha1\nkind: VethConfig\nname: a\npeer: {{name: {peer}}}\n---\napiVersion: v1alpha1\nkind: DummyLinkConfig\nname: b\n"
+        );
+        Config::load(&tables, text.as_bytes(), SourceId(0), &options()).map(drop)
+    };
+    load("c").unwrap();
+    assert!(matches!(load("b"), Err(ConfigError::Conflict { .. })));
+    let reference = load("!ref p@1").unwrap_err();
+    assert!(reference.to_string().starts_with("4:"), "{reference}");
+    assert!(matches!(reference, ConfigError::OpaquePlace { .. }));
+    // both ends of one link
+    assert!(matches!(load("a"), Err(ConfigError::Value { .. })));
 }

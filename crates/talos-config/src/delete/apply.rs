@@ -99,6 +99,9 @@ impl Run<'_> {
 
     fn below(&mut self, places: &Places<'_, '_>, val: &mut Val, shape: &Shape) {
         let tables = self.tables;
+        if let Data::Opaque(_) = val.data {
+            return self.fail(places, MergeReason::OpaqueDependent);
+        }
         match tables.base(shape) {
             Shape::Ptr(inner) => match &mut val.data {
                 Data::Ptr(v) => self.below(places, Arc::make_mut(v), inner),
