@@ -10,8 +10,6 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, PAD, STANDARD};
 
-use crate::error::ConfigError;
-use crate::node::Node;
 use crate::scalar::{Parsed, format_duration, parse_duration, parse_float};
 use crate::tables::Codec;
 use crate::url::{Invalid, Url};
@@ -239,15 +237,6 @@ pub(crate) fn binary_text(text: &str) -> Result<String, Misfit> {
     // some minors keep the bytes
     let beyond = |_| Misfit::Unsupported("text in base64 that is no UTF-8".to_owned());
     String::from_utf8(bytes.to_vec()).map_err(beyond)
-}
-
-/// The text of a kind or a version, which may stand in base64.
-pub(crate) fn header_word(node: &Node, text: &str, key: &str) -> Result<String, ConfigError> {
-    if node.resolved().tag.as_deref() != Some("tag:yaml.org,2002:binary") {
-        return Ok(text.to_owned());
-    }
-    let expected = "UTF-8 text in base64".to_owned();
-    binary_text(text).map_err(|_| ConfigError::Value { pos: node.pos, path: format!("/{key}"), expected })
 }
 
 /// A port or a range of ports: `port` is the scalar as a number, if it is one.

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::access::{Leaf, at, leaf, leaves_of};
-use crate::codec::header_word;
 use crate::decode::Decoder;
 use crate::delete::{self, Selector};
 use crate::encode::{Damage, Encoder};
-use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, no_duplicates, origin, shown_key};
+use crate::error::{ConfigError, EncodeError, MergeError, MergeReason, origin};
+use crate::header::{Header, LEGACY, no_duplicates};
 use crate::merge::{Merger, Surprise};
 use crate::node::{Node, NodeKind, Pos, Span, Style};
 use crate::path::{DocumentId, pointer};
@@ -100,9 +100,6 @@ impl Doc {
     }
 }
 
-/// The kind of the document that has none.
-pub(crate) const LEGACY: &str = "v1alpha1";
-
 struct Loader<'a> {
     tables: &'a Tables,
     source: SourceId,
@@ -121,14 +118,15 @@ impl Loader<'_> {
             return Err(ConfigError::NotAMapping { pos: root.pos, found });
         }
         no_duplicates(root)?;
-        let kind = self.kind(root, pos)?;
+        let header = Header { tables: self.tables, opaque: self.options.opaque_tag.as_deref() };
+        let kind = header.kind(root, pos)?;
         self.check_duplicate(root, pos)?;
         let info = &self.tables.0.kinds[kind];
         let mut decoder = Decoder::new(self.tables, self.source, self.options.opaque_tag.as_deref());
         let value = decoder.value(&info.root, root)?;
         let name = match &info.name {
             Some(key) => {
-                self.identity(root, key)?;
+                header.identity(root, key)?;
                 match at(self.tables, &value, &info.root, std::slice::from_ref(key)).map(|(v, _)| &v.data) {
                     Some(Data::Text(name)) => Some(name.to_string()),
                     _ => Some(String::new()),
@@ -154,102 +152,6 @@ impl Loader<'_> {
         node.tag.is_some() && node.tag == self.options.opaque_tag
     }
 
-    /// The text of an identifying field, which must be plain to see.
-    fn identity(&self, root: &Node, key: &str) -> Result<Option<String>, ConfigError> {
-        root.get(key).map_or(Ok(None), |node| self.identity_text(node, key))
-    }
-
-    fn identity_text(&self, node: &Node, key: &str) -> Result<Option<String>, ConfigError> {
-        if self.is_opaque(node.resolved()) {
-            let what = "an identity".to_owned();
-            return Err(ConfigError::OpaquePlace { pos: node.pos, path: format!("/{key}"), what });
-        }
-        match &node.resolved().kind {
-            NodeKind::Scalar { .. } if node.is_null() => Ok(None),
-            NodeKind::Scalar { text, .. } => header_word(node, text, key).map(Some),
-            _ => Err(ConfigError::WrongType {
-                pos: node.pos,
-                path: format!("/{key}"),
-                expected: "text".to_owned(),
-                found: node.kind_name(),
-            }),
-        }
-    }
-
-    fn kind(&self, root: &Node, pos: Pos) -> Result<usize, ConfigError> {
-        let mut mistaken = None;
-        self.header(root, &mut mistaken)
-            .and_then(|(kind, version)| self.kind_of(root, kind, &version, pos))
-            .map_err(|error| match mistaken {
-                Some((pos, word)) => ConfigError::HeaderWord { pos, word },
-                None => error,
-            })
-    }
-
-    /// The kind of a document and its version, as Talos finds them: it goes through keys and values alike, and takes
-    /// what comes next for the value. `mistaken`: the first value that is taken for a key.
-    fn header(
-        &self,
-        root: &Node,
-        mistaken: &mut Option<(Pos, &'static str)>,
-    ) -> Result<(String, String), ConfigError> {
-        let (mut kind, mut version) = (String::new(), String::new());
-        let entries = root.entries().unwrap_or_default();
-        let nodes: Vec<&Node> = entries.iter().flat_map(|(key, value)| [key, value]).collect();
-        for (i, node) in nodes.iter().enumerate() {
-            let (known, word) = match node.own_text() {
-                "kind" => (&mut kind, "kind"),
-                "apiVersion" => (&mut version, "apiVersion"),
-                "machine" | "cluster" | "debug" | "persist" => {
-                    version = LEGACY.to_owned();
-                    continue;
-                }
-                _ => continue,
-            };
-            if i % 2 == 1 {
-                mistaken.get_or_insert((node.pos, word));
-            }
-            // Talos crashes where nothing comes next
-            let Some(next) = nodes.get(i + 1) else { return Err(ConfigError::MissingKind { pos: node.pos }) };
-            // a null changes nothing
-            if let Some(text) = self.identity_text(next, word)? {
-                *known = text;
-            }
-        }
-        let written = self.identity(root, "apiVersion")?;
-        if !kind.is_empty() && version == LEGACY && written.as_deref() != Some(LEGACY) {
-            let what = "a document whose version is none of its own, but a value".to_owned();
-            let way_out = "write 'apiVersion: v1alpha1'".to_owned();
-            return Err(ConfigError::NotHandled { pos: root.pos, path: "its top".to_owned(), what, way_out });
-        }
-        Ok((kind, version))
-    }
-
-    fn kind_of(&self, root: &Node, kind: String, version: &str, pos: Pos) -> Result<usize, ConfigError> {
-        let unknown = |kind: &str| ConfigError::UnknownKind {
-            pos,
-            kind: kind.to_owned(),
-            minor: self.tables.minor().to_owned(),
-        };
-        if kind.is_empty() {
-            if !["machine", "cluster", "debug", "persist"].iter().any(|k| root.get(k).is_some()) {
-                misspelt(root, "kind")?;
-            }
-            return match version == LEGACY {
-                true => self.tables.kind(LEGACY).map(|(i, _)| i).ok_or_else(|| unknown(LEGACY)),
-                false => Err(ConfigError::MissingKind { pos }),
-            };
-        }
-        if version.is_empty() {
-            misspelt(root, "apiVersion")?;
-            return Err(ConfigError::MissingApiVersion { pos, kind });
-        }
-        match self.tables.kind(&kind) {
-            Some((i, info)) if version == info.api && kind != LEGACY => Ok(i),
-            _ => Err(unknown(&kind)),
-        }
-    }
-
     /// Talos compares apiVersion, kind and `name` as they are written, whether or not the kind has a name.
     fn check_duplicate(&mut self, root: &Node, pos: Pos) -> Result<(), ConfigError> {
         let text = |key: &str| root.own_text_of(key).to_owned();
@@ -266,21 +168,6 @@ impl Loader<'_> {
 
     fn read(&self, bytes: &[u8]) -> Result<Vec<YamlDocument>, ConfigError> {
         Ok(read_stream(bytes, self.tables.dialect(), &self.options.limits)?)
-    }
-}
-
-/// Refuses a key that is the wanted one but for its capitals, by its name.
-fn misspelt(root: &Node, wanted: &str) -> Result<(), ConfigError> {
-    let same =
-        |key: &&Node| key.text().is_some_and(|text| text != wanted && text.eq_ignore_ascii_case(wanted));
-    match root.entries().into_iter().flatten().map(|(key, _)| key).find(same) {
-        Some(key) => Err(ConfigError::UnknownKey {
-            pos: key.pos,
-            path: "The document".to_owned(),
-            key: shown_key(key.text().unwrap_or_default()),
-            hint: format!("; did you mean {wanted:?}?"),
-        }),
-        None => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::codec::{self, Misfit};
-use crate::error::{ConfigError, HIDDEN_KEY, is_remnant, shown_key};
+use crate::error::{ConfigError, HIDDEN_KEY, shown_key};
 use crate::nearest::nearest;
 use crate::node::{Node, NodeKind, Pos, Style};
 use crate::scalar::{Plain, old_bool, resolve};
@@ -212,7 +212,7 @@ impl<'a> Decoder<'a> {
 
     fn unknown_key(&self, key: &Node, name: &str, value: &Node, s: &Struct) -> ConfigError {
         let near = nearest(name, s.keys.names());
-        let remnant = near.is_none() && is_remnant(value);
+        let remnant = near.is_none() && value.is_absent();
         let shown = if remnant { HIDDEN_KEY.to_owned() } else { shown_key(name) };
         if let Some(alias) = self.alias {
             // Talos looks for unknown keys only where they are written

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::node::{Node, NodeKind, Pos, Style};
+use crate::node::Pos;
 use crate::path::one_line;
 use crate::value::{Origin, SourceId};
 use crate::yaml::ReadError;
@@ -372,41 +372,6 @@ pub(crate) fn shown_key(key: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// What a key has for a value may be nothing at all: within braces it is then what stands behind a comma, maybe the
-/// rest of a secret text.
-pub(crate) fn is_remnant(value: &Node) -> bool {
-    matches!(&value.kind, NodeKind::Scalar { text, style: Style::Plain } if text.is_empty())
-        && value.tag.is_none()
-        && value.anchor.is_none()
-}
-
-/// Refuses a tree with a key that its own mapping has twice.
-pub(crate) fn no_duplicates(root: &Node) -> Result<(), ConfigError> {
-    let Some(key) = root.duplicate_key() else { return Ok(()) };
-    let (mut remnant, mut written) = (false, 0);
-    root.walk(&mut |node| {
-        if let NodeKind::Mapping(entries) = &node.kind
-            && let Some((_, value)) = entries.iter().find(|(k, _)| std::ptr::eq(k, key))
-        {
-            remnant = is_remnant(value);
-            let same =
-                |k: &Node| matches!(&k.kind, NodeKind::Scalar { text, .. } if Some(&**text) == key.text());
-            written = entries.iter().filter(|(k, _)| same(k)).count();
-        }
-    });
-    if written < 2 {
-        // Talos compares what is written, and finds no alias
-        return Err(ConfigError::NotHandled {
-            pos: key.pos,
-            path: "this place".to_owned(),
-            what: "a key that stands here once as an alias and once more".to_owned(),
-            way_out: "write it once".to_owned(),
-        });
-    }
-    let shown = if remnant { HIDDEN_KEY.to_owned() } else { shown_key(key.text().unwrap_or_default()) };
-    Err(ConfigError::DuplicateKey { pos: key.pos, key: shown })
 }
 
 /// What is shown of a key that may be part of a value.

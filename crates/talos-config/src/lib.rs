@@ -70,6 +70,7 @@ mod emit;
 mod encode;
 mod error;
 mod explain;
+mod header;
 mod merge;
 mod nearest;
 pub mod node;

@@ -171,11 +171,24 @@ impl Node {
         }
     }
 
+    /// Whether nothing at all is written here. Within braces it may be a key that has such a value, and then the key is
+    /// what stands behind a comma: maybe the rest of a text.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(&self.kind, NodeKind::Scalar { text, style: Style::Plain } if text.is_empty())
+            && self.tag.is_none()
+            && self.anchor.is_none()
+    }
+
     /// The first key, in source order, that its own mapping already has; the whole subtree is searched.
     ///
     /// Keys are compared by text, as Talos does: `a` and `"a"` are equal. A key that is a mapping or a
     /// sequence is never equal to another.
     pub fn duplicate_key(&self) -> Option<&Node> {
+        self.duplicate().map(|(entries, at)| &entries[at].0)
+    }
+
+    /// The same: the entries of the mapping, and which of them has the key.
+    pub(crate) fn duplicate(&self) -> Option<(&[(Node, Node)], usize)> {
         match &self.kind {
             NodeKind::Mapping(entries) => {
                 // a few keys are compared faster than hashed
@@ -187,15 +200,15 @@ impl Node {
                             None => entries[..i].iter().any(|(k, _)| k.text() == Some(text)),
                         }
                     {
-                        return Some(key);
+                        return Some((entries, i));
                     }
-                    if let Some(found) = key.duplicate_key().or_else(|| value.duplicate_key()) {
+                    if let Some(found) = key.duplicate().or_else(|| value.duplicate()) {
                         return Some(found);
                     }
                 }
                 None
             }
-            NodeKind::Sequence(elements) => elements.iter().find_map(Node::duplicate_key),
+            NodeKind::Sequence(elements) => elements.iter().find_map(Node::duplicate),
             _ => None,
         }
     }

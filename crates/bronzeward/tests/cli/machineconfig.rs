@@ -207,6 +207,8 @@ fn patches_are_taken_as_talosctl_takes_them() {
     assert!(said.contains("talos-refuses.yaml:1:1: This is a JSON patch"), "{said}");
 }
 
+// a device that is always full
+#[cfg(target_os = "linux")]
 #[test]
 fn output_that_is_lost_is_an_error_and_a_reader_that_went_away_is_none() {
     let many: String =

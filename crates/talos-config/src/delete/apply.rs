@@ -5,8 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::codec::text_of;
-use crate::config::{Config, LEGACY, Step};
+use crate::config::{Config, Step};
 use crate::error::{MergeError, MergeReason, origin};
+use crate::header::LEGACY;
 use crate::path::pointer;
 use crate::tables::{Body, Codec, MissingDelete, Shape, Struct, Tables};
 use crate::value::{Data, Entries, Val};
